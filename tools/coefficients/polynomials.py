@@ -86,6 +86,11 @@ def _cosh_tail(z: Real) -> Real:
     return (mpmath.cosh(mpmath.sqrt(z)) - 1) / z
 
 
+def _inverse_cbrt(x: Real) -> Real:
+    """The start of an iteration."""
+    return 1 / mpmath.cbrt(x)
+
+
 def _tail_of_odd(function: Function) -> Function:
     """``(f(√z) / √z − 1) / z``: with it, f(x) is x + x z tail(z) for z = x²."""
     return lambda z: (function(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1) / z
@@ -153,6 +158,7 @@ _ROWS: Final[tuple[tuple[str, Function, Function, Function, float, float, dict[s
         0.25,
         {"f64": 13, "f32": 5},
     ),
+    ("cbrt", _inverse_cbrt, _inverse_cbrt, mpmath.cbrt, 0.3535, 2.8285, {"f64": 6, "f32": 6}),
 )
 """The function, its tail, the limit of that at 0, the weight, the interval, and how many coefficients."""
 

@@ -214,7 +214,7 @@ elementwise(
     spelling=ufunc_spelling("sqrt", "sqrt{f}({0})", "tl.sqrt_rn({0})", triton_f64="tl.sqrt({0})"),
     doc="The square root of a sum of squares: a length, with derivatives 0 at 0, where it has none.",
 )  # fmt: skip
-_unary("cbrt", lambda out, x: divide(constant(1 / 3, x.dtype), call("square", out)), "cbrt{f}({0})",
+_unary("cbrt", lambda out, x: divide(constant(1 / 3, x.dtype), call("square", out)), "tm_cbrt_{t}({0})",
        "libdevice.cbrt({0})", kinds="f", doc="The cube root.")  # fmt: skip
 _unary("floor", None, "floor{f}({0})", "tl.floor({0})", kinds="biuf", doc="The largest integer not above x.",
        c_int="{0}", c_bool="{0}", triton_int="{0}", triton_bool="{0}")  # fmt: skip
@@ -239,7 +239,7 @@ elementwise(
     "absolute", 1, np.absolute, jvp=_jvp_absolute, kinds="biufc", result=real_dtype,
     spelling=ufunc_spelling("absolute", "fabs{f}({0})", "tl.abs({0})", c_bool="{0}", triton_bool="{0}",
                             c_int="({0} < 0 ? -{0} : {0})",
-                            c_complex="hypot{f}(creal{f}({0}), cimag{f}({0}))"), family=FAMILY,
+                            c_complex="tm_hypot_{r}(creal{f}({0}), cimag{f}({0}))"), family=FAMILY,
     doc="|x|, with derivative 0 at 0. Real for complex x.",
 )  # fmt: skip
 

@@ -166,7 +166,7 @@ def _difference(x: Value, y: Value) -> Value:
 
 
 _binary("arctan2", lambda out, y, x: _over_squared_length(x, y),
-        lambda out, y, x: negative(_over_squared_length(y, x)), "atan2{f}({0}, {1})", "libdevice.atan2({0}, {1})",
+        lambda out, y, x: negative(_over_squared_length(y, x)), "tm_atan2_{t}({0}, {1})", "libdevice.atan2({0}, {1})",
         "The angle of the point (x, y), in radians from −π to π.")  # fmt: skip
 
 
@@ -177,7 +177,8 @@ def _hypot_share(out: Value, x: Value) -> Value:
 
 
 _binary("hypot", lambda out, x, y: _hypot_share(out, x), lambda out, x, y: _hypot_share(out, y),
-        "hypot{f}({0}, {1})", "libdevice.hypot({0}, {1})", "√(x² + y²), with derivatives 0 at the origin.")  # fmt: skip
+        "tm_hypot_{t}({0}, {1})", "libdevice.hypot({0}, {1})",
+        "√(x² + y²), with derivatives 0 at the origin.")  # fmt: skip
 _binary(
     "logaddexp", *_weights(math.e), "tm_logaddexp_{t}({0}, {1})", "tm_logaddexp({0}, {1})", "log(e^x + e^y)."
 )

@@ -15,7 +15,8 @@ def test_the_coefficients_in_the_c_functions_are_those_of_the_best_polynomials(n
 @pytest.mark.parametrize("name", POLYNOMIALS)
 def test_the_error_of_a_polynomial_is_a_part_of_the_last_place(name: str) -> None:
     polynomial = POLYNOMIALS[name]
-    assert polynomial.error(polynomial.coefficients(), points=200) < 0.36
+    most = 0.36 if "cbrt" not in name else 0.004 * 2**polynomial.bits  # the start of an iteration
+    assert polynomial.error(polynomial.coefficients(), points=200) < most
 
 
 def test_the_best_line_through_a_square_has_equal_errors() -> None:

@@ -15,7 +15,7 @@ static inline COMPLEX tm_expm1_COMPLEX(COMPLEX z)
 static inline COMPLEX tm_log1p_COMPLEX(COMPLEX z)
 {
     const REAL a = crealF(z) + 1, b = cimagF(z);
-    return __builtin_complex(tm_log_REAL(hypotF(a, b)), atan2F(b, a));
+    return __builtin_complex(tm_log_REAL(tm_hypot_REAL(a, b)), tm_atan2_REAL(b, a));
 }
 
 static inline COMPLEX tm_log2_COMPLEX(COMPLEX z)

@@ -165,3 +165,37 @@ static inline REAL tm_atanh_REAL(REAL x)
     return atanhF(x);
 #endif
 }
+
+// The angle of (x, y): a multiple of π/4, and plus or minus arctan(t) as above for the quotient of the smaller by the larger.
+static inline REAL tm_atan2_REAL(REAL y, REAL x)
+{
+#if (defined(__FMA__) || defined(__ARM_FEATURE_FMA)) && !defined(TM_REORDERED_SUMS)
+    const REAL quarter = (REAL)(sizeof(REAL) == 8 ? 0x1.921fb54442d18p-1 : 0x1.921fb6p-1);
+    const REAL quarter_rest = (REAL)(sizeof(REAL) == 8 ? 0x1.1a62633145c07p-55 : -0x1.777a5cp-26);
+    const REAL far = (REAL)(sizeof(REAL) == 8 ? 0x1p900 : 0x1p100);
+    const REAL shrink = (REAL)(sizeof(REAL) == 8 ? 0x1p-100 : 0x1p-24);
+    const REAL width = fabsF(x), height = fabsF(y);
+    const bool is_steep = height > width, is_left = tm_signbit_REAL(x);
+    const REAL largest = is_steep ? height : width, smallest = is_steep ? width : height;
+    const bool is_infinite = largest == (REAL)INFINITY;
+    const REAL scale = largest > far ? shrink : smallest < 1 / far ? 1 / shrink : 1;
+    const REAL corner = smallest == largest ? 1 : 0;
+    const REAL low = is_infinite ? corner : smallest * scale;
+    const REAL high = is_infinite || largest == 0 ? 1 : largest * scale;
+    const bool is_middle = low > (REAL)0.41421356237309503 * high;
+    const REAL numerator = is_middle ? low - high : low, denominator = is_middle ? low + high : high;
+    const REAL numerator_rest = is_middle ? low - (numerator + high) : 0;
+    const REAL denominator_rest = is_middle ? (high - denominator) + low : 0;
+    const REAL inverse = 1 / denominator, t = numerator * inverse, z = t * t;
+    const REAL missing = fmaF(-t, denominator, numerator) + fmaF(-t, denominator_rest, numerator_rest);
+    const REAL rest = fmaF(missing, inverse, t * z * tm_atan_tail_REAL(z));
+    const REAL octant = is_middle ? 1 : 0, upper = is_steep ? 2 - octant : octant;
+    const REAL steps = is_left ? 4 - upper : upper;
+    const REAL sign = is_steep != is_left ? -1 : 1;
+    const REAL base = steps * quarter, base_rest = fmaF(steps, quarter, -base) + steps * quarter_rest;
+    const REAL sum = base + sign * t, angle = sum + (((base - sum) + sign * t) + fmaF(sign, rest, base_rest));
+    return (x != x) | (y != y) ? x + y : copysignF(angle, y);
+#else
+    return atan2F(y, x);
+#endif
+}

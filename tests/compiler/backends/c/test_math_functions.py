@@ -31,6 +31,7 @@ RANGES: Final[dict[str, list[tuple[float, float]]]] = {
     "arctan": [POSITIVE, (-3, 3), (-0.5, 0.5), (-1e3, 1e3)],
     "arcsinh": [POSITIVE, (-3, 3), (-0.4, 0.4), (-1e-7, 1e-7)],
     "arccosh": [POSITIVE, (0.99, 3), (1, 1.01)],
+    "cbrt": [POSITIVE, (-3, 3), (-1e-5, 1e-5)],
     "arctanh": [(-1.01, 1.01), (-0.5, 0.5), (0.99, 1), (-1e-7, 1e-7)],
 }
 """The functions, and where they are tested; `POSITIVE` numbers have random bits."""
@@ -68,13 +69,19 @@ def errors(name: str, x: Array, found: Array) -> Array:
     exact = np.longdouble if x.dtype == np.float64 else np.float64
     with np.errstate(all="ignore"):
         expected = getattr(np, name)(x.astype(exact))
-        rounded = expected.astype(x.dtype)
+    return errors_to(expected, found)
+
+
+def errors_to(expected: Array, found: Array) -> Array:
+    """The same for expected results of more digits."""
+    with np.errstate(all="ignore"):
+        rounded = expected.astype(found.dtype)
         finite = np.isfinite(rounded) & np.isfinite(found)
         np.testing.assert_array_equal(found[~finite], rounded[~finite])
         zero = rounded == 0
         np.testing.assert_array_equal(np.signbit(found[zero]), np.signbit(rounded[zero]))
-        unit = np.spacing(np.maximum(np.abs(rounded), np.finfo(x.dtype).tiny)).astype(exact)
-        difference: Array = (np.abs(found.astype(exact) - expected) / unit)[finite]
+        unit = np.spacing(np.maximum(np.abs(rounded), np.finfo(found.dtype).tiny))
+        difference: Array = (np.abs(found.astype(expected.dtype) - expected) / unit)[finite]
     return difference
 
 
@@ -95,6 +102,34 @@ pytestmark = [
 @pytest.mark.parametrize("name", RANGES)
 def test_errors_are_at_most_one_unit_in_the_last_place(name: str, dtype: str) -> None:
     assert_exact(name, dtype, 20_000)
+
+
+def pairs(dtype: Any, count: int) -> tuple[Array, Array]:
+    """Pairs of special values, of numbers of about the same size, and of numbers of any size."""
+    rng = np.random.default_rng(11)
+    kind = np.dtype(dtype)
+    bits = np.dtype(f"i{kind.itemsize}")
+    with np.errstate(all="ignore"):
+        special = [x.ravel() for x in np.meshgrid(*[np.array(SPECIAL).astype(kind)] * 2)]
+    highest = np.array(np.inf, kind).view(bits)
+    any_size = [
+        rng.integers(1, highest, count).astype(bits).view(kind) * rng.choice(np.array([-1, 1], kind), count)
+        for _ in range(2)
+    ]
+    near = [rng.uniform(-3, 3, count).astype(kind) for _ in range(2)]
+    first, second = (np.concatenate(parts) for parts in zip(special, any_size, near, strict=True))
+    return first, second
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", ["arctan2", "hypot"])
+def test_functions_of_two_numbers(name: str, dtype: str) -> None:
+    x, y = pairs(dtype, 20_000)
+    exact = np.longdouble if dtype == "float64" else np.float64
+    found = tm.compile(getattr(np, name), backend="c")(x, y)
+    with np.errstate(all="ignore"):
+        expected = getattr(np, name)(x.astype(exact), y.astype(exact))
+    assert errors_to(expected, found).max() <= 1
 
 
 @pytest.mark.slow
