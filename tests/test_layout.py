@@ -174,6 +174,7 @@ SELDOM = {  # a first call with code on disk would take twice as long with these
     "tracemill.runtime.staging.draws",
     "tracemill.runtime.staging.long_comprehensions",
     "tracemill.runtime.staging.loops.recording",
+    "tracemill.runtime.staging.mathematics.numpy_assertions",
     "tracemill.runtime.staging.mathematics.statistics",
     "tracemill.runtime.staging.texts",
     "tracemill.runtime.staging.vectorized",

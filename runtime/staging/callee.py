@@ -185,7 +185,7 @@ def _meaning(function: Any, kind: type) -> "Callable[..., Any] | None":
     if kind is BuiltinMethodType and (method := method_on_values(function, callee)) is not None:
         return method
     try:
-        found = _MEANINGS.get(function) or numpy_meaning(function) or _statistics_meaning(function)
+        found = _MEANINGS.get(function) or numpy_meaning(function) or _meaning_in_module(function)
     except TypeError:  # not hashable
         found = None
     if found is None and _is_seeded(function):
@@ -195,8 +195,13 @@ def _meaning(function: Any, kind: type) -> "Callable[..., Any] | None":
     return maker(function) if found is None and isinstance(function, type) else found
 
 
-def _statistics_meaning(function: Any) -> "Callable[..., Any] | None":
-    if getattr(function, "__module__", None) != "statistics":
+def _meaning_in_module(function: Any) -> "Callable[..., Any] | None":
+    module = getattr(function, "__module__", None)
+    if type(module) is str and module.startswith("numpy.testing."):
+        from .mathematics.numpy_assertions import assertion_meaning
+
+        return assertion_meaning(function)
+    if module != "statistics":
         return None
     from .mathematics.statistics import statistics_meaning
 
