@@ -80,11 +80,18 @@ _COMPLEX: Final[Mapping[str, int]] = {"multiply": 6, "square": 6, "divide": 11, 
 """Real operations in one complex operation; two for all others."""
 
 
+def is_transcendental(call: Call) -> bool:
+    """Whether an elementwise call computes a function such as ``exp``, ``sin`` or ``erf``."""
+    family = lookup(call.op).family
+    is_counted = family in _COUNTED and call.op not in _SLOW
+    return not (family in _FREE or call.op == "where" or is_counted)
+
+
 def _of_elements(call: Call) -> Work:
     size, family = call.outputs[0].type.size, lookup(call.op).family
     if family in _FREE or call.op == "where":
         return Work()
-    if family not in _COUNTED or call.op in _SLOW:
+    if is_transcendental(call):
         return Work(transcendentals=size)
     return Work(size * (_COMPLEX.get(call.op, 2) if _is_complex(call) else 1))
 

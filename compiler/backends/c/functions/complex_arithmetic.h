@@ -46,7 +46,7 @@ static inline COMPLEX tm_rint_COMPLEX(COMPLEX z)
 // z / |z|, and the directions of infinities along the axes.
 static inline COMPLEX tm_sign_COMPLEX(COMPLEX z)
 {
-    const REAL a = crealF(z), b = cimagF(z), length = tm_hypot_REAL(a, b);
+    const REAL a = crealF(z), b = cimagF(z), length = hypotF(a, b);
     if (length != length || (isinf(a) && isinf(b)))
         return __builtin_complex((REAL)NAN, (REAL)NAN);
     if (isinf(length))

@@ -30,7 +30,7 @@ from ..types import c_type, element_type
 from .accumulators import AccumulatorWriter, stack_entries
 from .expressions import condition_text, variables
 from .reductions import equals, gathering, is_search, longest, replaces
-from .vectors import LANES, SHORT, may_be_short, runs_on_vectors, widest_vector
+from .vectors import LANES, SHORT, half_as_wide, may_be_short, runs_on_vectors, widest_vector
 
 
 @dataclass(slots=True)
@@ -252,13 +252,23 @@ class Writer(AccumulatorWriter):
             with self.braces("else"):
                 self.iterations(loop, low, end, gathered)
             return
+        if not gathered and (type := half_as_wide(loop)) is not None:
+            with self.braces(""):
+                self.line("// Two vectors of elements at once, because of a type of half their size.")
+                self.line(f"{type} tm_lane = 0, tm_lanes = 0;")
+                self.line("#pragma omp simd reduction(| : tm_lanes) linear(tm_lane)")
+                self.each_iteration(loop, low, end, last="tm_lanes |= tm_lane++;")
+                self.line('__asm__ volatile("" : : "r"(tm_lanes));')
+            return
         self.line(f"#pragma omp simd{self.clauses(gathered)}")
         self.each_iteration(loop, low, end)
 
-    def each_iteration(self, loop: Loop, low: str, end: str) -> None:
+    def each_iteration(self, loop: Loop, low: str, end: str, last: str = "") -> None:
         before, self.is_repeated = self.is_repeated, True
         with self.braces(f"for (long {loop.variable} = {low}; {loop.variable} < {end}; {loop.variable}++)"):
             self.statements(loop.body)
+            if last:
+                self.line(last)
         self.is_repeated = before
 
     def clauses(self, gathered: Sequence[Accumulator]) -> str:

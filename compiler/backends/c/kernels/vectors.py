@@ -1,8 +1,11 @@
 """Which loops run on vectors: several iterations at once."""
 
-from ....dtypes import real_dtype
-from ....loops.nest import Begin, Choose, Let, Loop, Store
-from ....loops.walk import accumulated, statements
+from typing import Final
+
+from ....analysis.flops import is_transcendental
+from ....dtypes import DType, is_complex, real_dtype
+from ....loops.nest import Apply, Begin, Choose, Let, Loop, Store
+from ....loops.walk import accumulated, expressions, statements
 from ....symbolic_size import SymbolicSize, is_known, typical
 from .reductions import gathering
 
@@ -14,6 +17,28 @@ LANES = 4
 """The iterations that a narrow vector computes at once."""
 
 
+LONG = 256
+"""Loops with at least this many iterations may compute two vectors at once."""
+
+_HALVES: Final = {8: "uint32_t", 4: "uint16_t"}
+"""Integers of half the size of an element."""
+
+
+def half_as_wide(loop: Loop) -> str | None:
+    """An integer type for a loop of mathematical functions, whose steps wait for each other; None for other loops.
+
+    Compilers make vectors of as many elements as the smallest type in a loop allows. With a type of half the size, they
+    compute two vectors of elements at once, and the steps of one fill the waiting times of the other: up to 1.3 times
+    as fast.
+    """
+    applied = [one.call for s in statements(loop.body) for one in expressions(s) if isinstance(one, Apply)]
+    if typical(loop.variable.extent) < LONG or not any(map(is_transcendental, applied)):
+        return None
+    dtypes = _dtypes(loop)
+    size = max(dtype.itemsize for dtype in dtypes)
+    return None if any(map(is_complex, dtypes)) else _HALVES.get(size)
+
+
 def may_be_short(loop: Loop) -> bool:
     """Whether a loop has few iterations for typical sizes and an unknown number otherwise."""
     extent = loop.variable.extent
@@ -22,11 +47,15 @@ def may_be_short(loop: Loop) -> bool:
 
 def widest_vector(loop: Loop) -> int:
     """The number of iterations that the widest vectors of processors compute at once."""
+    return max(64 // max(real_dtype(dtype).itemsize for dtype in _dtypes(loop)), 2 * LANES)
+
+
+def _dtypes(loop: Loop) -> list[DType]:
+    """Of the results of its statements."""
     inner = list(statements(loop.body))
     dtypes = [a.dtype for a in accumulated(loop.body)]
     dtypes += [s.local.dtype for s in inner if isinstance(s, Let | Choose)]
-    dtypes += [s.buffer.dtype for s in inner if isinstance(s, Store)]
-    return max(64 // max(real_dtype(dtype).itemsize for dtype in dtypes), 2 * LANES)
+    return dtypes + [s.buffer.dtype for s in inner if isinstance(s, Store)]
 
 
 def runs_on_vectors(loop: Loop) -> bool:

@@ -159,6 +159,22 @@ def test_exact_results_are_exact(name: str) -> None:
     np.testing.assert_array_equal(tm.compile(getattr(np, name), backend="c")(x), expected)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_two_vectors_at_once_give_the_same_bits_as_one_number(dtype: str) -> None:
+    def f(x: Array) -> Array:
+        found: Array = np.exp(x) * np.log(x + 2)
+        return found
+
+    x = np.random.default_rng(3).uniform(-1, 1, 301).astype(dtype)
+    one_by_one = np.concatenate([tm.compile(f, backend="c")(x[i : i + 1]) for i in range(x.size)])
+    for count in (255, 256, 257, 301):
+        compiled = tm.compile(f, backend="c", dynamic=False)
+        np.testing.assert_array_equal(compiled(x[:count]), one_by_one[:count])
+        source = compiled.lower(x[:count]).c_source
+        assert source is not None
+        assert ("tm_lanes |= tm_lane++;" in source) == (count >= 256)
+
+
 def in_c(name: str) -> str:
     """``asin`` for ``arcsin``."""
     return name.replace("arc", "a")
