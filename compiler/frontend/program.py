@@ -32,7 +32,7 @@ from ..tracing.traced_memory import is_numpy_array, is_traced
 from ..value_ops import inverse_permutation, transpose
 from .conversion import Conversion
 from .objects.made_objects import MadeObjects
-from .outside.outside_changes import WithChanges
+from .outside.outside_changes import OutsideChanges, WithChanges
 from .outside.read_entries import ReadArray
 from .outside.read_names import ReadName
 
@@ -124,6 +124,8 @@ class Program:
     """Whether the function, when it is traced, changes what it computes with the next time, as a counter."""
     unrepeated_changes: str = ""
     """What the function changes outside when it is traced, and not in each call. Its results do not depend on it."""
+    outside: OutsideChanges | None = None
+    """What tracing it has changed outside, if anything, so that it can be undone where the function itself runs."""
     misses_changes: bool = False
     """Whether it reaches so many objects that changes of some are not noticed."""
     follows: bool = False

@@ -212,6 +212,7 @@ def _traced(
             reached=outside.names,
             changes_itself=outside.changes_itself,
             unrepeated_changes=outside.unrepeated,
+            outside=writes if outside.changes_itself or outside.unrepeated else None,
             misses_changes=outside.objects is not None and not outside.objects.is_complete,
             follows=FOLLOWS.get(),
             falls_back=record.falls_back,

@@ -1,6 +1,6 @@
 """A function compiled for one signature, or for all calls that differ only in named sizes."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
@@ -12,8 +12,7 @@ from ...compiler.callers.function_names import describe
 from ...compiler.error_state import is_strict
 from ...compiler.errors import ArgumentValueError
 from ...compiler.frontend.outside.outside_changes import are_containers_repeated
-from ...compiler.frontend.outside.read_entries import ReadArray
-from ...compiler.frontend.outside.read_names import ReadName, have_changed
+from ...compiler.frontend.outside.read_names import have_changed
 from ...compiler.frontend.program import ArrayOutput, Program, Static, in_memory_order
 from ...compiler.frontend.traced_program import trace
 from ...compiler.interpreter import OtherValues
@@ -31,7 +30,8 @@ from ..machine.target import Target, takes_symbolic_sizes
 from ..stage_times import stage
 from .compile_spec import CompileSpec
 from .donation import donated_inputs, to_overwrite
-from .generated_entry import MISS, always_miss, generate_entry, generate_size_reader
+from .generated_entry import always_miss, generate_entry, generate_size_reader
+from .guarded_entries import are_repeated, unless_repeated, while_unchanged
 from .handled_errors import may_be_handled, with_changes_before_error, with_handlers
 from .layout_guards import entering_orders, layout_guards
 from .printed_lines import printing_at_end, prints_after_checks
@@ -93,6 +93,8 @@ class Variant:
                 checks=spec.checks,
                 changes="returned",
             )
+        self._outside, program = program.outside, replace(program, outside=None)
+        """What tracing has changed outside, until the first call has ended."""
         is_on_host = gpu_of(signature, program.captured) is None
         self.layouts = layout_guards(signature, entering) if is_on_host else ()
         """The memory orders of arguments that the program relies on."""
@@ -149,9 +151,9 @@ class Variant:
             )
             arrays = tuple(one for one in self.program.read if one.content is not None)
             if (self.program.reached or arrays) and self.entry is not always_miss:
-                self.entry = _while_unchanged(self.entry, self.program.reached, arrays)
+                self.entry = while_unchanged(self.entry, self.program.reached, arrays)
             if self.program.asks_identity and self.entry is not always_miss:
-                self.entry = _unless_repeated(self.entry, self._arrays_from_outside)
+                self.entry = unless_repeated(self.entry, self._arrays_from_outside)
             if self.entry is not always_miss:
                 self.entry = self._printing_at_end(self.entry)
             if self._can_run_again and self.entry is not always_miss:
@@ -184,12 +186,19 @@ class Variant:
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
         """The general path: run on the leaves of a call that has this signature. It may give `WithChanges`."""
+        try:
+            return self._run(args, kwargs, leaves)
+        finally:
+            self._outside = None
+
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
         arrays = [
             spec.dtype.type(leaf) if isinstance(spec, NumberSpec) else leaf
             for leaf, spec in zip(leaves, self.signature.specs, strict=True)
             if spec.is_traced
         ]
         if self._depends_on_identity(args, kwargs, arrays):
+            self._undo_trace()
             return self.function(*args, **kwargs)
         given = list(arrays)
         for number, order in self._entering.items():
@@ -201,6 +210,7 @@ class Variant:
                 self._check_alone(inputs, index)
             elif _overlaps(inputs, index) or (index < argument_count and self._has_read(inputs[index])):
                 # The written memory is shared: run the function without compiling.
+                self._undo_trace()
                 return self.function(*args, **kwargs)
         for index in self.donated:
             inputs[index] = to_overwrite(inputs[index], inputs[:index] + inputs[index + 1 :])
@@ -243,7 +253,7 @@ class Variant:
         self, error: BaseException, args: tuple[Any, ...], kwargs: dict[str, Any], inputs: list[Any]
     ) -> Any:
         """The result of the function itself if it may handle an error of the program, which is raised otherwise."""
-        if self._can_run_again and may_be_handled(error):
+        if self._can_run_again and may_be_handled(error) and self._undo_trace():
             return self.function(*args, **kwargs)
         self._write_before_error(error, args, kwargs, inputs)
         raise error
@@ -259,9 +269,16 @@ class Variant:
             return
         if isinstance(error, OtherValues):  # another program is made for this call
             return
-        if not any(isinstance(x, DeviceArray) for x in inputs):
+        if not any(isinstance(x, DeviceArray) for x in inputs) and self._undo_trace():
             with suppress(Exception, SystemExit):
                 self.function(*args, **kwargs)
+
+    def _undo_trace(self) -> bool:
+        """Undo what tracing has changed outside in this call, before the function itself does the same.
+
+        False if it took something from an iterator: the function would take the next one.
+        """
+        return self._outside is None or self._outside.undo_all()
 
     def _printing_at_end(self, program: Callable[..., Any]) -> Callable[..., Any]:
         return printing_at_end(program, runs_function=self._can_run_again) if self._keeps_lines else program
@@ -291,7 +308,7 @@ class Variant:
 
     def _depends_on_identity(self, args: tuple[Any, ...], kwargs: dict[str, Any], arrays: list[Any]) -> bool:
         """Whether the result may be another one because arguments are the same object."""
-        if self.program.asks_identity and _are_repeated([*arrays, *self._arrays_from_outside]):
+        if self.program.asks_identity and are_repeated([*arrays, *self._arrays_from_outside]):
             return True
         if not (self.program.asks_identity or self.program.changes_containers):
             return False
@@ -352,43 +369,6 @@ class Variant:
         """What has changed since of what the trace relied on, a line for each."""
         names = tuple(filter(None, (one.change for one in self.program.reached)))
         return names or ("an array that it closes over has changed",)
-
-
-def _are_repeated(values: Iterable[Any]) -> bool:
-    """Whether an array is among the values twice."""
-    arrays = [id(x) for x in values if isinstance(x, np.ndarray)]
-    return len(set(arrays)) < len(arrays)
-
-
-def _unless_repeated(entry: Callable[..., Any], outside: Sequence[Any]) -> Callable[..., Any]:
-    """The entry for calls in which no argument is another one, or an array from outside."""
-
-    def checked(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        is_plain = not kwargs and all(isinstance(x, (np.ndarray, np.generic, float, int)) for x in args)
-        return entry(args, kwargs) if is_plain and not _are_repeated([*args, *outside]) else MISS
-
-    return checked
-
-
-def _while_unchanged(
-    entry: Callable[..., Any], names: tuple[ReadName, ...], arrays: tuple[ReadArray, ...]
-) -> Callable[..., Any]:
-    """The entry as long as all names have the same values, and the arrays the same entries."""
-    reads = tuple((one.read, one.place, one.value) for one in names)
-
-    def checked(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        try:
-            for read, place, value in reads:
-                if read(place) is not value and have_changed(names):
-                    return MISS
-        except (AttributeError, LookupError, ValueError):  # one no longer exists
-            return MISS
-        for array in arrays:
-            if array.has_changed:
-                return MISS
-        return entry(args, kwargs)
-
-    return checked
 
 
 def _shapes(leaves: Sequence[Any], signature: Signature) -> list[Shape]:

@@ -283,6 +283,12 @@ class OutsideChanges:
         if self._outside is not None:
             self._outside.restore()
 
+    def undo_all(self) -> bool:
+        """Restore all that the function has changed outside. If something cannot be restored, do nothing: False."""
+        if self.can_be_undone:
+            self.undo()
+        return self.can_be_undone
+
     @contextmanager
     def undone(self) -> Generator[OutsideArrays]:
         """Undo what the block changes outside. It gives what is outside before that."""
