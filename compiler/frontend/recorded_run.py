@@ -4,7 +4,7 @@ import gc
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NoReturn, TypeAlias
 
 import numpy as np
 import optree
@@ -15,8 +15,8 @@ from ..callers.signal_handlers import in_signal_handler
 from ..callers.user_code import CONVERTS, OPERATORS, line_of_raise
 from ..callers.users_operators import defines_operators
 from ..dtypes import BOOL
-from ..errors import ArgumentValueError
-from ..ir import Graph, Value
+from ..errors import ArgumentValueError, SideEffectError
+from ..ir import Graph, Location, Value
 from ..op import PRINTS, RAISES, has_effect
 from ..symbolic_size import same_shape
 from ..tracing.array_values import as_value
@@ -87,13 +87,9 @@ def recorded(record: Trace, call: TracedCall) -> Program:
             try:
                 held[0] = call_converted(function, *args, **kwargs)
             except (Exception, SystemExit) as error:
-                if wants_pythons_number(record, error):
-                    raise needs_value(record, error) from None
-                if isinstance(error, KeyError) and line_of_raise(error) is None:
-                    error.args = tuple(map(plain_key, error.args))  # the program is for this key
-                if not raises_later(record, error):
-                    record.outermost().acts_before_error |= _acts(record, filled, containers)
-                    raise
+                _raise_unless_later(record, error, partial(_acts, record, filled, containers))
+            except BaseException as error:
+                _raise_end_of_all(record, error)
             made: Collection[int] = ()
             if record.is_kept and record.parent is None:
                 holders = [held, *containers.changed]
@@ -160,6 +156,35 @@ def raises_later(record: Trace, error: BaseException) -> bool:
         fall_back()
     bind_all("raise_if", constant(True, BOOL), *map(as_value, found.values), error=found.text)
     return True
+
+
+def _raise_unless_later(record: Trace, error: BaseException, acts: Callable[[], bool]) -> None:
+    """Raise what has ended the function, unless the program raises it."""
+    if wants_pythons_number(record, error):
+        raise needs_value(record, error) from None
+    if isinstance(error, KeyError) and line_of_raise(error) is None:
+        error.args = tuple(map(plain_key, error.args))  # the program is for this key
+    if not raises_later(record, error):
+        record.outermost().acts_before_error |= acts()
+        raise error
+
+
+def _raise_end_of_all(record: Trace, error: BaseException) -> NoReturn:
+    """Raise a `KeyboardInterrupt`, or the error for one that the user's own `raise` has made."""
+    line = line_of_raise(error)
+    if line is None or record.parent is not None or not record.is_kept:
+        raise error
+    raise ends_all(error, line) from None
+
+
+def ends_all(error: BaseException, line: Location) -> SideEffectError:
+    """The error for a ``raise KeyboardInterrupt`` where values decide. A program must not be taken for an interrupt."""
+    found = SideEffectError(
+        f"{type(error).__name__} is raised where values decide, and it is no Exception: raise a subclass of Exception",
+        line,
+    )
+    found.runs_uncompiled = True
+    return found
 
 
 def _fill(record: Trace, leaves: Sequence[Argument | Static], name: Callable[[str], str]) -> list[Any]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ...compiler.callers.user_code import line_of_raise, users_line_of
-from ...compiler.frontend.recorded_run import raises_later
+from ...compiler.frontend.recorded_run import ends_all, raises_later
 from ...compiler.ir import Location
 from ...compiler.op import PRINTS, has_effect
 from ...compiler.tracing.exceptions.python_failures import line_of_failure
@@ -88,6 +88,10 @@ class Branch:
                 self.prints_before = any(has_effect(call, PRINTS) for call in self.trace.calls)
                 self.raises_before = raises_later(self.trace, error)
                 return []
+            except BaseException as error:
+                if (line := line_of_raise(error)) is None:  # such as Ctrl+C while tracing
+                    raise
+                raise ends_all(error, line) from None
             return self._leaves()
 
         run.__name__ = name

@@ -1,6 +1,7 @@
 """`raise` and `assert` on values: the compiled call raises Python's error, or computes the result."""
 
 import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import tracemill as tm
 from frontend.asserting import OutsideError, asserted, messages
 from samples.thinning import mostly_on_numpy
+from tracemill.compiler.errors import RecompileWarning, SideEffectError
 
 BACKENDS = pytest.mark.parametrize("backend", ["numpy", "c"])
 
@@ -262,6 +264,41 @@ def test_a_program_ends_where_values_say_so_and_not_while_tracing(backend: Any) 
             compiled(given := x.copy())
         assert raised.value.code == status
         assert given[0] == x[0] + 1
+
+
+class _StopAllError(BaseException):
+    pass
+
+
+@BACKENDS
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, GeneratorExit, _StopAllError])
+def test_what_is_no_exception_is_raised_where_values_say_so(kind: Any, backend: Any) -> None:
+    def ending(x: Any) -> Any:
+        x[0] += 1
+        for value in x:
+            if value > 5:
+                raise kind("ends", value)
+        return x
+
+    compiled = tm.compile(ending, backend=backend)
+    for _ in range(2):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RecompileWarning)
+            np.testing.assert_array_equal(compiled(np.array([1.0, 2.0])), [2.0, 2.0])
+            with pytest.raises(kind) as raised:
+                compiled(given := np.array([1.0, 8.0]))
+        assert raised.value.args == ("ends", 8.0)
+        assert given[0] == 2.0
+
+
+def test_exports_refuse_what_is_no_exception() -> None:
+    def ending(x: Any) -> Any:
+        if x > 5:
+            raise KeyboardInterrupt
+        return x * x
+
+    with pytest.raises(SideEffectError, match="raise a subclass of Exception"):
+        tm.export(ending, "f64[]")
 
 
 def test_an_exported_function_raises() -> None:
