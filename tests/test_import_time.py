@@ -148,6 +148,12 @@ def not_needed(modules: list[str]) -> list[str]:
     return [name for name in modules if any(f"{name}.".startswith(f"{slow}.") for slow in NOT_NEEDED)]
 
 
+@pytest.mark.parametrize("before", ["enable", "disable"])
+def test_imports_leave_the_collector_of_garbage_as_it_was(before: str) -> None:
+    program = f"import gc; gc.{before}(); import tracemill as tm; tm.grad; print(gc.isenabled())"
+    assert run_python(program).strip() == str(before == "enable")
+
+
 @pytest.mark.slow
 def test_a_first_call_imports_only_what_it_needs() -> None:
     modules = brought(COMPILED)
