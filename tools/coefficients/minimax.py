@@ -25,7 +25,7 @@ _LEAST_WEIGHT: Final = 1e-9
 def minimax(
     wanted: Function, weight: Function, interval: tuple[Real, Real], count: int, bits: int
 ) -> list[Real]:
-    """The coefficients of a polynomial, the constant first, each with so many bits.
+    """The coefficients of the best polynomial, the constant first, each rounded to `bits` bits.
 
     The largest ``weight(x) * abs(polynomial(x) - wanted(x))`` on the interval is the smallest possible one, but for
     the rounding of coefficients: they are rounded one by one, the highest power first, and each time the lower ones

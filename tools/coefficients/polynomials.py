@@ -40,7 +40,7 @@ class Polynomial:
         return _BITS[self.name[-3:]]
 
     def error(self, coefficients: list[float], points: int = 1000) -> float:
-        """The largest error of a polynomial with these coefficients at so many points, in units in the last place."""
+        """The largest error of these coefficients on a grid of `points` intervals, in units in the last place."""
         with mp.workdps(DIGITS):
             numbers = [mpmath.mpf(one) for one in reversed(coefficients)]
             low, high = mpmath.mpf(self.low), mpmath.mpf(self.high)

@@ -40,8 +40,10 @@ ASKED: "ContextVar[set[CodeType] | None]" = ContextVar("asked", default=None)
 
 
 def has_reached_operators(function: FunctionType) -> bool:
-    """Whether the variables of a function, their attributes or their first entries are such objects; asked once in a
-    call."""
+    """Whether a function's variables hold such objects, directly, in attributes or as first entries.
+
+    Each function is checked once per call.
+    """
     asked, code = ASKED.get(), function.__code__
     if asked is None or code in asked:
         return False

@@ -174,52 +174,41 @@ static inline float tm_cosh_tail_f32(float x)
     return fmaf(p, x, 0x1p-1f);
 }
 
-// For e^|x| = 2^n e^r, a = 2^n / 4 and b = 2^−n / 4, twice: (a − b) cosh r + (a + b) sinh r.
-static inline REAL tm_sinh_REAL(REAL x)
+// (e^y + sign e^−y) / 2: for e^y = 2^n e^r, a = 2^n / 4 and b = sign 2^−n / 4, twice (a + b) cosh r + (a − b) sinh r.
+static inline REAL tm_half_sum_of_powers_REAL(REAL x, REAL sign)
 {
-#if (defined(__FMA__) || defined(__ARM_FEATURE_FMA)) && !defined(TM_REORDERED_SUMS)
     const REAL rounding = (REAL)(sizeof(REAL) == 8 ? 0x1.8p52 : 0x1.8p23);
     const REAL per_log_2 = (REAL)(sizeof(REAL) == 8 ? 0x1.71547652b82fep+0 : 0x1.715476p+0);
     const REAL log_2 = (REAL)(sizeof(REAL) == 8 ? 0x1.62e42fefa39efp-1 : 0x1.62e43p-1);
     const REAL log_2_rest = (REAL)(sizeof(REAL) == 8 ? 0x1.abc9e3b39803fp-56 : -0x1.05c61p-29);
     const REAL largest = (REAL)(sizeof(REAL) == 8 ? 710.5 : 89.5);
-    const REAL y = fabsF(x) > largest ? largest : fabsF(x);
+    const REAL y = x > largest ? largest : x;
     const REAL whole = fmaF(y, per_log_2, rounding), n = whole - rounding;
     const REAL first = fmaF(n, -log_2, y), r = fmaF(n, -log_2_rest, first), z = r * r;
     const REAL left = fmaF(n, -log_2_rest, first - r);
     const REAL a = tm_two_to_REAL(tm_bits_REAL(whole), -2);
-    const REAL b = y > 40 ? 0 : tm_two_to_REAL(-tm_bits_REAL(whole), -2);
+    const REAL b = y > 40 ? 0 : sign * tm_two_to_REAL(-tm_bits_REAL(whole), -2);
     const REAL cosh_rest = z * tm_cosh_tail_REAL(z);
     const REAL sinh_rest = fmaF(r * z, tm_sinh_tail_REAL(z), fmaF(left, r, left));
-    const REAL sum = fmaF(a + b, r, a - b), error = fmaF(a + b, r, (a - b) - sum) + ((a - (a - b)) - b);
-    const REAL near = 2 * (sum + fmaF(a - b, cosh_rest, fmaF(a + b, sinh_rest, error)));
-    const REAL found = fabsF(x) > largest ? (REAL)INFINITY : near;
+    const REAL sum = fmaF(a - b, r, a + b), error = fmaF(a - b, r, (a + b) - sum) + ((a - (a + b)) + b);
+    const REAL near = 2 * (sum + fmaF(a + b, cosh_rest, fmaF(a - b, sinh_rest, error)));
+    return x > largest ? (REAL)INFINITY : near;
+}
+
+static inline REAL tm_sinh_REAL(REAL x)
+{
+#if (defined(__FMA__) || defined(__ARM_FEATURE_FMA)) && !defined(TM_REORDERED_SUMS)
+    const REAL found = tm_half_sum_of_powers_REAL(fabsF(x), -1);
     return x != x || fabsF(x) < (REAL)0x1p-60 ? x : copysignF(found, x);
 #else
     return sinhF(x);
 #endif
 }
 
-// Twice: (a + b) cosh r + (a − b) sinh r.
 static inline REAL tm_cosh_REAL(REAL x)
 {
 #if (defined(__FMA__) || defined(__ARM_FEATURE_FMA)) && !defined(TM_REORDERED_SUMS)
-    const REAL rounding = (REAL)(sizeof(REAL) == 8 ? 0x1.8p52 : 0x1.8p23);
-    const REAL per_log_2 = (REAL)(sizeof(REAL) == 8 ? 0x1.71547652b82fep+0 : 0x1.715476p+0);
-    const REAL log_2 = (REAL)(sizeof(REAL) == 8 ? 0x1.62e42fefa39efp-1 : 0x1.62e43p-1);
-    const REAL log_2_rest = (REAL)(sizeof(REAL) == 8 ? 0x1.abc9e3b39803fp-56 : -0x1.05c61p-29);
-    const REAL largest = (REAL)(sizeof(REAL) == 8 ? 710.5 : 89.5);
-    const REAL y = fabsF(x) > largest ? largest : fabsF(x);
-    const REAL whole = fmaF(y, per_log_2, rounding), n = whole - rounding;
-    const REAL first = fmaF(n, -log_2, y), r = fmaF(n, -log_2_rest, first), z = r * r;
-    const REAL left = fmaF(n, -log_2_rest, first - r);
-    const REAL a = tm_two_to_REAL(tm_bits_REAL(whole), -2);
-    const REAL b = y > 40 ? 0 : tm_two_to_REAL(-tm_bits_REAL(whole), -2);
-    const REAL cosh_rest = z * tm_cosh_tail_REAL(z);
-    const REAL sinh_rest = fmaF(r * z, tm_sinh_tail_REAL(z), fmaF(left, r, left));
-    const REAL sum = fmaF(a - b, r, a + b), error = fmaF(a - b, r, (a + b) - sum) + ((a - (a + b)) + b);
-    const REAL near = 2 * (sum + fmaF(a + b, cosh_rest, fmaF(a - b, sinh_rest, error)));
-    const REAL found = fabsF(x) > largest ? (REAL)INFINITY : near;
+    const REAL found = tm_half_sum_of_powers_REAL(fabsF(x), 1);
     return x != x ? x : found;
 #else
     return coshF(x);

@@ -67,39 +67,9 @@ static inline REAL tm_log_REAL(REAL x)
 #endif
 }
 
-// log(1 + f) in two parts, times 1 / log(2) in two parts.
-static inline REAL tm_log2_REAL(REAL x)
+// The logarithm to another base: the factor 1 / log(base) and log(2) to that base come in two parts, like log(1 + f).
+static inline REAL tm_log_to_base_REAL(REAL x, REAL factor, REAL factor_rest, REAL log_2, REAL log_2_rest)
 {
-#if (defined(__FMA__) || defined(__ARM_FEATURE_FMA)) && !defined(TM_REORDERED_SUMS)
-    const REAL factor = (REAL)(sizeof(REAL) == 8 ? 0x1.71547652b82fep+0 : 0x1.715476p+0);
-    const REAL factor_rest = (REAL)(sizeof(REAL) == 8 ? 0x1.777d0ffda0d24p-56 : 0x1.4ae0cp-26);
-    const REAL least = (REAL)(sizeof(REAL) == 8 ? 0x1p-1022 : 0x1p-126);
-    const REAL scale = x < least ? (REAL)(sizeof(REAL) == 8 ? 0x1p54 : 0x1p25) : 1;
-    const REAL scaled_by = x < least ? (REAL)(sizeof(REAL) == 8 ? 54 : 25) : 0;
-    const BITS bits = tm_log_bits_REAL(x * scale);
-    const REAL k = tm_log_exponent_REAL(bits) - scaled_by, f = tm_log_fraction_REAL(bits);
-    const REAL s = f / (f + 2), z = s * s, half_square = (REAL)0.5 * f * f;
-    const REAL first = f - half_square;
-    const REAL low = fmaF(s, fmaF(z, tm_log_tail_REAL(z), half_square), (f - first) - half_square)
-        - fmaF((REAL)0.5 * f, f, -half_square);
-    const REAL product = first * factor;
-    const REAL product_rest = fmaF(first, factor, -product) + fmaF(low, factor, first * factor_rest);
-    const REAL sum = k + product;
-    const REAL near = sum + (((k - sum) + product) + product_rest);
-    return x > 0 && x < (REAL)INFINITY ? near : tm_log_far_REAL(x);
-#else
-    return log2F(x);
-#endif
-}
-
-// log10(2) k is exact for the first part of log10(2).
-static inline REAL tm_log10_REAL(REAL x)
-{
-#if (defined(__FMA__) || defined(__ARM_FEATURE_FMA)) && !defined(TM_REORDERED_SUMS)
-    const REAL factor = (REAL)(sizeof(REAL) == 8 ? 0x1.bcb7b1526e50ep-2 : 0x1.bcb7b2p-2);
-    const REAL factor_rest = (REAL)(sizeof(REAL) == 8 ? 0x1.95355baaafad3p-57 : -0x1.5b235ep-27);
-    const REAL log_2 = (REAL)(sizeof(REAL) == 8 ? 0x1.34413509f78p-2 : 0x1.3442p-2);
-    const REAL log_2_rest = (REAL)(sizeof(REAL) == 8 ? 0x1.fef311f12b358p-46 : -0x1.95ec1p-19);
     const REAL least = (REAL)(sizeof(REAL) == 8 ? 0x1p-1022 : 0x1p-126);
     const REAL scale = x < least ? (REAL)(sizeof(REAL) == 8 ? 0x1p54 : 0x1p25) : 1;
     const REAL scaled_by = x < least ? (REAL)(sizeof(REAL) == 8 ? 54 : 25) : 0;
@@ -114,6 +84,28 @@ static inline REAL tm_log10_REAL(REAL x)
     const REAL whole = k * log_2, sum = whole + product;
     const REAL near = sum + (((whole - sum) + product) + fmaF(k, log_2_rest, product_rest));
     return x > 0 && x < (REAL)INFINITY ? near : tm_log_far_REAL(x);
+}
+
+static inline REAL tm_log2_REAL(REAL x)
+{
+#if (defined(__FMA__) || defined(__ARM_FEATURE_FMA)) && !defined(TM_REORDERED_SUMS)
+    const REAL factor = (REAL)(sizeof(REAL) == 8 ? 0x1.71547652b82fep+0 : 0x1.715476p+0);
+    const REAL factor_rest = (REAL)(sizeof(REAL) == 8 ? 0x1.777d0ffda0d24p-56 : 0x1.4ae0cp-26);
+    return tm_log_to_base_REAL(x, factor, factor_rest, 1, 0);
+#else
+    return log2F(x);
+#endif
+}
+
+// The first part of log10(2) has so few bits that its product with k is exact.
+static inline REAL tm_log10_REAL(REAL x)
+{
+#if (defined(__FMA__) || defined(__ARM_FEATURE_FMA)) && !defined(TM_REORDERED_SUMS)
+    const REAL factor = (REAL)(sizeof(REAL) == 8 ? 0x1.bcb7b1526e50ep-2 : 0x1.bcb7b2p-2);
+    const REAL factor_rest = (REAL)(sizeof(REAL) == 8 ? 0x1.95355baaafad3p-57 : -0x1.5b235ep-27);
+    const REAL log_2 = (REAL)(sizeof(REAL) == 8 ? 0x1.34413509f78p-2 : 0x1.3442p-2);
+    const REAL log_2_rest = (REAL)(sizeof(REAL) == 8 ? 0x1.fef311f12b358p-46 : -0x1.95ec1p-19);
+    return tm_log_to_base_REAL(x, factor, factor_rest, log_2, log_2_rest);
 #else
     return log10F(x);
 #endif

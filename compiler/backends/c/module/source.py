@@ -59,7 +59,7 @@ def print_source(name: str, functions: Sequence[CFunction], *, beside_products: 
 def functions_text(functions: Sequence[CFunction], callers: str = "", pool: str = POOL_OF_PYTHON) -> str:
     """The functions, after everything that they need, and what later texts need for sizes.
 
-    `pool` defines the function that shares loops between threads, if there are such loops.
+    `pool` is the definition of the function that runs a loop on several threads. It is left out if no loop needs it.
     """
     called = source_of({name for function in functions for name in function.needs})
     text = "\n".join([called, *(function.text.strip() + "\n" for function in functions)])
