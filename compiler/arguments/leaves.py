@@ -200,6 +200,6 @@ def plain_key(key: Any) -> Any:
     """A key of a dict, or a member of a set, with plain numbers for symbolic sizes and traced numbers in it."""
     if type(key) is tuple:
         return tuple(map(plain_key, key))
-    if is_traced(key) and key.is_scalar and key.dtype.kind in "biu":
+    if is_traced(key) and key.is_scalar:
         return key.as_key()
     return operator.index(key) if isinstance(key, SymbolicSize) else key

@@ -464,9 +464,9 @@ class TracedArray(TracedMemory):
         return known[()] if self.weak is None else known.item()
 
     def __hash__(self) -> int:
-        is_number = self.is_scalar and self.dtype.kind in "biu"
-        if is_number and (FOLLOWS.get() or asked_by_traced_code(sys._getframe(1))):
-            return hash(self._need(_KEY)[()])
+        if self.is_scalar and (FOLLOWS.get() or asked_by_traced_code(sys._getframe(1))):
+            known = self._need(_KEY)[()]
+            return object.__hash__(self) if np.isnan(known) else hash(known)  # a NaN is equal to itself only
         self._check_place(BY_UNKNOWN_KEYS)
         raise ArgumentTypeError(
             f"a traced {self.type} cannot be hashed, as NumPy's arrays cannot: keep it in a list or as a value of a "

@@ -31,7 +31,7 @@ def is_open(test: Any) -> bool:
 
 def is_unknown_place(x: Any) -> bool:
     """Whether the program finds the entry or the key that a traced number says."""
-    return is_unknown(x) and not (x.dtype.kind in "biu" and is_followed(x._trace, x.value))
+    return is_unknown(x) and not is_followed(x._trace, x.value)
 
 
 def is_differentiable(x: Any) -> bool:

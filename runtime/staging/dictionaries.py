@@ -24,10 +24,16 @@ def is_unknown_key(key: Any) -> bool:
     return any(map(is_unknown_key, key)) if type(key) is tuple else is_unknown_place(key)
 
 
+def known_key(key: Any) -> Any:
+    """A key whose value is known, as Python looks it up: a NaN is equal to itself only."""
+    found = plain_key(key)
+    return key if isinstance(found, float | complex | np.inexact) and np.isnan(found) else found
+
+
 def value_at(table: "dict[Any, Any]", key: Any) -> Any:
     """``table[key]``"""
     if not is_unknown_key(key):
-        return table[plain_key(key)]
+        return table[known_key(key)]
     if isinstance(table, Counter):
         return get(table, key, 0)
     if hasattr(type(table), "__missing__") and not isinstance(table, defaultdict):
@@ -49,7 +55,7 @@ def value_at(table: "dict[Any, Any]", key: Any) -> Any:
 def get(table: "dict[Any, Any]", key: Any, default: Any = None) -> Any:
     """``table.get(key, default)``"""
     if not is_unknown_key(key):
-        return table.get(plain_key(key), default)
+        return table.get(known_key(key), default)
     found = _Found(table, key)
     if not found.keys:
         return default
@@ -102,9 +108,12 @@ class _Found:
         self._key = key
         self._is_of_ints = not any(is_traced(part) and part.dtype.kind not in "biu" for part in parts)
         self._equal = np.ones(len(self.keys), bool)
+        is_same = [one is key for one in self.keys]  # so Python finds a NaN
         for part, column in zip(parts, columns, strict=False):
             if is_traced(part) or not isinstance(part, str | bytes | None):
                 self._equal = np.logical_and(self._equal, np.equal(np.asarray(column), part))
+        if any(is_same):
+            self._equal = np.logical_or(self._equal, is_same)
 
     @property
     def is_there(self) -> Any:
@@ -132,7 +141,7 @@ def _can_be(one: Any, key: Any) -> bool:
         is_alike = type(one) is tuple and len(one) == len(key)
         return is_alike and all(map(_can_be, one, key))
     if is_unknown(key):
-        return isinstance(one, int | float | complex | np.generic)
+        return isinstance(plain_key(one), int | float | complex | np.generic)
     return bool(one == plain_key(key))
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from ...compiler.arguments.leaves import weak_type
 from ...compiler.callers.user_code import line_of_raise, user_location
 from ...compiler.errors import BranchMismatchError
-from ...compiler.frontend.expressions import comparison
 from ...compiler.numpy_surface.ufuncs.value_checks import guarded
 from ...compiler.op import PRINTS, has_effect
 from ...compiler.symbolic_size import SymbolicFact, SymbolicSize
@@ -204,8 +203,8 @@ def _is_found(x: Any, container: Any) -> Any:
     if isinstance(container, dict) and is_unknown_key(x):
         return as_python_number(has_key(container, x), bool)
     if is_unknown(x) and isinstance(container, (list, tuple, set, frozenset, range)) and len(container) <= 64:
-        found: Any = np.bool_(False)
+        found: Any = np.bool_(any(one is x for one in container))  # Python finds a NaN by its identity
         for one in container:
             found = np.logical_or(found, x == one)
         return as_python_number(found, bool)
-    return comparison("in_")(x, container)
+    return x in container

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...compiler.arguments.leaves import plain_key
 from ...compiler.callers.subscripts import CURRENT_SUBSCRIPT, Subscript
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ConcretizationError
@@ -24,7 +23,7 @@ from ..branching.python_numbers import as_place, is_unknown_integer
 from ..branching.stand_ins import read, stand_in_of, update_stand_ins
 from ..branching.watching import is_watched
 from ..eager.environment import variable
-from .dictionaries import is_unknown_key, set_value, value_at
+from .dictionaries import is_unknown_key, known_key, set_value, value_at
 from .entries import check_settable, entry_at_place, from_start, set_entry, write_through
 from .loops.iterations import StagedRange, plainly, range_of
 from .numpy_functions import indexable
@@ -117,7 +116,7 @@ def set_item(value: Any, table: Any, index: Any) -> None:
         if is_unknown_key(index):
             set_value(table, index, value)
         else:
-            table[plain_key(index)] = value
+            table[known_key(index)] = value
     elif isinstance(table, list | deque) and is_unknown_integer(index):
         _check_index_of_loops(table, index)
         check_settable(table, len(table))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from frontend.comparing import check
+from frontend.comparing import check, check_gradient
 from samples.thinning import mostly_on_numpy
 from tracemill.compiler.errors import ConcretizationError
 
@@ -48,6 +48,71 @@ def test_a_dictionary_is_read_at_a_traced_key(backend: str) -> None:
     check(bill, (np.array([3, 4, 7, 0]),), (np.array([5, 3, 3, 0]),), backend=backend)
     check(lambda i: SQUARE[i[0], i[1]] + SQUARE.get((i[1], 7), 0.5), (np.array([1, 0]),), backend=backend)
     check(lambda x: {1.5: 2.0, 2.0: 3.0}[x[0]], (np.array([1.5]),), backend=backend)
+
+
+def by_itself(x: Any) -> Any:
+    key = float(x[0])
+    table = {key: x[1]}
+    return table[key] * key + hash(x[1]) % 5 + hash(float(x[1])) % 3
+
+
+def different(x: Any) -> Any:
+    table: dict[float, Any] = {}
+    seen = set()
+    for number in x:
+        table[float(number)] = table.get(float(number), 0.0) + number
+        if number not in seen:
+            seen.add(number)
+    return len(table), len(seen), sum(table.values()) * max(table.values())
+
+
+@BACKENDS
+@pytest.mark.parametrize("function", [by_itself, different])
+def test_a_computed_float_may_be_a_new_key_for_calls_with_its_value(function: Any, backend: str) -> None:
+    calls = [np.array([1.5, 2.0, 2.0]), np.array([2.5, 2.0, -1.0]), np.array([1.5, 2.0, 2.0])]
+    check(function, *zip(calls), backend=backend, programs=2)
+    check(
+        function,
+        (np.array([-0.0, 0.0, np.inf]),),
+        (np.array([0.0, 0.0, np.inf]),),
+        backend=backend,
+        programs=2,
+    )
+
+
+def test_an_array_keeps_its_derivative_when_its_numbers_become_keys() -> None:
+    check_gradient(lambda x: different(x)[-1] * x, np.array([2.5, 2.0, -1.0]))
+    compiled = tm.compile(tm.grad(lambda x: different(x)[-1]))
+    np.testing.assert_allclose(compiled(np.array([2.5, 2.0, 2.0])), [4.0, 10.5, 10.5])
+
+
+@BACKENDS
+def test_a_nan_among_keys_is_found_by_its_identity(backend: str) -> None:
+    def f(x: Any) -> Any:
+        key, table = x[0], {}
+        table[key] = 1.0
+        table[key] = 2.0
+        return (
+            len(table),
+            table[key],
+            len({key, x[0], *x.tolist()}),
+            key in (0.0, key),
+            key in (0.0, x[0]),
+            key in {0.0, key},
+        )
+
+    check(f, (np.array([np.nan, np.nan]),), backend=backend)
+
+
+def test_returned_dictionaries_and_sets_have_computed_floats_as_keys() -> None:
+    def f(x: Any) -> Any:
+        return {x[0].item(): 1, x[1]: 2}, {float(x[2])}
+
+    compiled = tm.compile(f)
+    for values in ([0.5, 1.5, 2.5], [-0.0, 1.5, 2.5]):
+        found, expected = compiled(np.array(values)), f(np.array(values))
+        assert found == expected
+        assert str(found) == str(expected)
 
 
 @BACKENDS
