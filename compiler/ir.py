@@ -322,10 +322,15 @@ def graphs_in(param: Param) -> Iterator[Graph]:
                 yield from graphs_in(item)
 
 
-def holds_graphs(graph: Graph) -> bool:
-    """Whether a call has graphs among its parameters. All calls of an op have some, or none has."""
+def ops_with_graphs(graph: Graph) -> set[str]:
+    """The ops in a graph whose calls have graphs among their parameters. All calls of an op have some, or none has."""
     by_op = {call.op: call for call in graph.calls}
-    return any(True for _ in called(tuple(by_op.values())))
+    return {op for op, call in by_op.items() if any(True for _ in called((call,)))}
+
+
+def holds_graphs(graph: Graph) -> bool:
+    """Whether a call has graphs among its parameters."""
+    return bool(ops_with_graphs(graph))
 
 
 def _same_graph(left: Graph, right: Graph) -> bool:

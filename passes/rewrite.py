@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from ..compiler.builder import Builder, recording
 from ..compiler.errors import InternalError
-from ..compiler.ir import Call, Graph, Param, Value
+from ..compiler.ir import Call, Graph, Param, Value, ops_with_graphs
 
 Replacement: TypeAlias = Callable[[str, tuple[Value, ...], Mapping[str, Param]], tuple[Value, ...] | None]
 """Returns what replaces the outputs of a call, given its op, inputs and parameters; None keeps the call."""
@@ -54,11 +54,12 @@ class Rewriter(Builder, ABC):
     def run(self) -> Graph:
         """The rewritten graph."""
         graph = self.graph
+        nesting = ops_with_graphs(graph)
         now: dict[Value, Value] = {}  # the new value of a value of the old graph, if it differs
         with recording(self):
             for call in graph.calls:
-                inputs = tuple(now.get(v, v) for v in call.inputs)
-                params = self._with_nested(call.params)
+                inputs = tuple([now.get(v, v) for v in call.inputs]) if now else call.inputs
+                params = self._with_nested(call.params) if call.op in nesting else call.params
                 self.location = call.location
                 outputs = self.replace(call.op, inputs, params)
                 if outputs is None:
@@ -69,15 +70,15 @@ class Rewriter(Builder, ABC):
                         raise InternalError(f"{type(self).__name__} puts {new.type} in place of a {old.type}")
                     now[old] = new
                     self.stands_for(new, old)
-        is_as_long = len(self.calls) == len(graph.calls)  # a call without outputs may have been removed
-        if not now and is_as_long and all(a is b for a, b in zip(self.calls, graph.calls, strict=True)):
+        calls = tuple(self.calls)
+        if not now and calls == graph.calls:  # a call without outputs may have been removed
             return graph
         outputs = tuple(now.get(v, v) for v in graph.outputs)
-        return Graph(graph.name, graph.inputs, tuple(self.calls), outputs, graph.input_names)
+        return Graph(graph.name, graph.inputs, calls, outputs, graph.input_names)
 
     def _keep(self, call: Call, inputs: tuple[Value, ...], params: Mapping[str, Param]) -> None:
         """Record a call of the old graph. Its outputs stay the same values, since types cannot change."""
-        same = params is call.params and all(a is b for a, b in zip(inputs, call.inputs, strict=True))
+        same = params is call.params and inputs == call.inputs
         self.calls.append(call if same else Call(call.op, inputs, params, call.outputs, call.location))
         self._remember(self.calls[-1])
 
@@ -87,8 +88,6 @@ class Rewriter(Builder, ABC):
 
     def _with_nested(self, params: Mapping[str, Param]) -> Mapping[str, Param]:
         """The parameters with their graphs rewritten; the same object if none changes."""
-        if not any(isinstance(param, Graph | tuple) for param in params.values()):
-            return params
         rewritten = {name: self._rewritten(param) for name, param in params.items()}
         return params if all(rewritten[name] is params[name] for name in params) else rewritten
 

@@ -3,7 +3,7 @@
 Importing this package fills the tables of `tracing.registry`.
 """
 
-from . import array_api, methods, ownership, refused, result_order
+from . import array_api, dtype_functions, methods, ownership, refused, result_order
 from .analysis import differences, functional, polynomials, signals
 from .arrays import (
     constructors,
@@ -28,7 +28,6 @@ from .ufuncs import (
     clipping,
     complex_domain,
     composed_ufuncs,
-    dtype_functions,
     log_sums,
     logic,
     mathematics,

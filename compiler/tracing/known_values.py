@@ -37,6 +37,12 @@ class KnownValues(Builder):
             self._producer[output] = call
         return outputs
 
+    def append(self, call: Call) -> None:
+        """Record a call whose outputs have the types that the op gives them."""
+        self.calls.append(call)
+        for output in call.outputs:
+            self._producer[output] = call
+
     def producer(self, value: Value) -> Call | None:
         """The call that made `value`; None for inputs and constants."""
         return self._producer.get(value)

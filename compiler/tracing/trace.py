@@ -189,6 +189,8 @@ class Trace(KnownValues):
         """Put arrays back that were replaced by traced ones, wherever the function can reach them."""
         self.lengths: dict[Hashable, Value] = {}
         """The arrays whose length is a number of the program, by the expression of that number."""
+        self.recordings: dict[Hashable, Any] = {}
+        """What functions record for operands of some types: see `numpy_surface.ufuncs.repeated_calls`."""
         self.clipped_lengths: set[Hashable] = set()
         """Those of them that have length 0 if the number is negative."""
         self.length_count = 0
@@ -262,6 +264,7 @@ class Trace(KnownValues):
         self.at_return.clear()
         self.lengths.clear()
         self.clipped_lengths.clear()
+        self.recordings.clear()
         self.values_in_call.clear()
         self.argument_values.clear()
         self.adopted.clear()

@@ -14,6 +14,8 @@ from .rule import Site, rule
 @rule("dot of transposes → dot along other axes", "dot")
 def _dot_of_transpose(site: Site) -> Value | None:
     """If the free axes keep their order."""
+    if not any(site.made_by(x, "transpose") for x in site.inputs):
+        return None
     params = dict(site.params)
     inputs = list(site.inputs)
     for place, side in enumerate("xy"):
@@ -34,6 +36,8 @@ def _dot_of_transpose(site: Site) -> Value | None:
 @rule("dot of axes of length 1 → reshaped dot", "dot")
 def _dot_without_ones(site: Site) -> Value | None:
     """If a reshape has added axes of length 1 to the free ones."""
+    if not any(site.made_by(x, "reshape") for x in site.inputs):
+        return None
     params = {"batch_x": (), "batch_y": (), **site.params}
     inputs = list(site.inputs)
     for place, side in enumerate("xy"):

@@ -33,6 +33,8 @@ class _Sharer(Rewriter):
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph)
         self._first: dict[Hashable, tuple[Value, ...]] = {}
+        self._asked: Hashable = None
+        """The key of the call that was asked for last, which is then kept or replaced."""
         self._constants: dict[Value, Hashable] = {}
 
     def nested(self, graph: Graph) -> Graph:
@@ -41,12 +43,13 @@ class _Sharer(Rewriter):
     def replace(
         self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]
     ) -> tuple[Value, ...] | None:
-        return self._first.get(self._key(op, inputs, params))
+        self._asked = self._key(op, inputs, params)
+        return self._first.get(self._asked)
 
     def _remember(self, call: Call) -> None:
         super()._remember(call)
         if not has_effect(call):
-            self._first[self._key(call.op, call.inputs, call.params)] = call.outputs
+            self._first[self._asked] = call.outputs
 
     def _key(self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]) -> Hashable:
         names = [self._identity(value) for value in inputs]

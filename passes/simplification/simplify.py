@@ -7,6 +7,7 @@ number, which become a product and are at least as accurate.
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import Final
 
 from ...compiler.errors import InternalError
 from ...compiler.ir import Graph, Param, Value
@@ -16,6 +17,9 @@ from ..rewrite_rules.control_flow import RULES as CONTROL_FLOW
 from ..rewrite_rules.elementwise import EVERY_ELEMENTWISE
 from ..rewrite_rules.rule import RULES, Rule, Site
 from .remove_dead_code import remove_dead_code
+
+SIMPLE: Final = "is simplified"
+"""The name of this fact of a graph."""
 
 
 def simplify(graph: Graph, *, fired: list[str] | None = None) -> Graph:
@@ -33,11 +37,12 @@ def simplify(graph: Graph, *, fired: list[str] | None = None) -> Graph:
         subtract_1: f64[3] = subtract(y, x)
     """
     names: list[str] = [] if fired is None else fired
-    while True:
+    while SIMPLE not in graph.facts:
         before = len(names)
         graph = remove_dead_code(_Simplifier(graph, names).run())
         if len(names) == before:  # no rule fits; almost always in the second walk
-            return graph
+            graph.facts[SIMPLE] = True
+    return graph
 
 
 def rules_for(op: str) -> list[tuple[str, Rule]]:
@@ -49,6 +54,7 @@ class _Simplifier(Rewriter):
     def __init__(self, graph: Graph, fired: list[str]) -> None:
         super().__init__(graph)
         self.fired = fired
+        self._rules: dict[str, list[tuple[str, Rule]]] = {}
         self.uses = Counter(value for call in graph.calls for value in call.inputs)
         self.uses.update(graph.outputs)
 
@@ -75,7 +81,9 @@ class _Simplifier(Rewriter):
             if len(calls) != before or len(fired) != fired_before:
                 raise _recorded_and_declined(name, op)
         site = Site(op, inputs, params, self.producer, self.uses)
-        for name, function in rules_for(op):
+        if op not in self._rules:
+            self._rules[op] = rules_for(op)
+        for name, function in self._rules[op]:
             found = function(site)
             if found is not None:
                 fired.append(name)

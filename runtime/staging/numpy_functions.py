@@ -21,7 +21,7 @@ from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.outside.adoption import adopt_for_write
 from ...compiler.tracing.registry import CONSTRUCTORS, FUNCTIONS, INDEXABLES, STAND_INS, place_in_numpy
 from ...compiler.tracing.trace import require_trace
-from ...compiler.tracing.traced_array import located, wrap
+from ...compiler.tracing.traced_array import TracedArray, located, wrap
 from ...compiler.tracing.traced_memory import contains_size, contains_traced, is_numpy_array, is_traced
 from ..branching.watching import watch_called
 from .user_call import call
@@ -34,6 +34,7 @@ _WRITE: Final = frozenset(
     {"fill", "itemset", "partition", "put", "resize", "setfield", "sort", "__setitem__"}
 )
 """Methods that write to their array."""
+_ARRAYS: Final = frozenset({TracedArray, np.ndarray})
 _NOT_READING: Final = frozenset(
     {
         np.shape,
@@ -135,6 +136,9 @@ def _indexables() -> dict[int, Any]:
 
 def _looking_everywhere(function: Any, *given: Any, **more: Any) -> Any:
     """``np.max([x, y])``, ``np.fill_diagonal(w, x)``: NumPy's protocol looks at some arguments only, not into lists."""
+    kinds = set(map(type, given))
+    if TracedArray in kinds and kinds <= _ARRAYS and not more:  # nothing to look into
+        return located(FUNCTIONS[function], *given)
     arguments = (*given, *more.values())
     if any(map(contains_traced, arguments)) or any(map(contains_size, arguments)):
         return with_converted_functions(partial(located, FUNCTIONS[function]), *given, **more)

@@ -25,12 +25,15 @@ from ...tracing.traced_array import TracedArray, array_on, wrap
 from ...tracing.traced_memory import is_numpy_array, is_traced
 from ...value_ops import broadcast_to, convert, full, reshape, where
 from .powers import is_root
+from .repeated_calls import repeated
 from .value_checks import refuse_unfit
 
 _OP_OF = {"fabs": "absolute", "true_divide": "divide", "float_power": "power"}
 """ufuncs that are an op with another name, once their operands have the loop's dtype."""
 
 _COMPARISONS = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
+
+_POWERS = frozenset({"power", "pow", "float_power"})
 
 METHODS_OF_UFUNCS: dict[str, Callable[..., Any]] = {}
 """Name of a ufunc's method (``reduce``, ``at`` …) -> what it does."""
@@ -44,13 +47,29 @@ def call_ufunc(ufunc: Any, method_name: str, inputs: tuple[Any, ...], kwargs: di
     if ufunc.__name__ in REFUSED:
         raise UnsupportedFunctionError(f"{ufunc_name(ufunc)} cannot be traced: {REFUSED[ufunc.__name__]}")
     if method_name == "__call__":
-        if not kwargs and _has_one_result(ufunc) and all(map(_is_in_rows, inputs)):
-            return _computed_in_rows(ufunc, inputs)
-        return apply(ufunc, *inputs, **kwargs)
+        if kwargs:
+            return apply(ufunc, *inputs, **kwargs)
+        if _depends_on_types(ufunc):
+            return repeated(_without_options, ufunc, *inputs)
+        return _without_options(ufunc, *inputs)
     return METHODS_OF_UFUNCS[method_name](ufunc, *inputs, **kwargs)
 
 
 UFUNCS["call"] = call_ufunc
+
+
+@lru_cache(maxsize=1024)
+def _depends_on_types(ufunc: Any) -> bool:
+    """Whether what a ufunc of arrays records does not depend on known elements, as for the exponents of powers."""
+    is_one_op = ufunc is np.matmul or ufunc not in UFUNCS
+    return is_one_op and _has_one_result(ufunc) and _is_numpys(ufunc) and ufunc.__name__ not in _POWERS
+
+
+def _without_options(ufunc: Any, *inputs: Any) -> Any:
+    """The result for these operands alone."""
+    if _has_one_result(ufunc) and all(map(_is_in_rows, inputs)):
+        return _computed_in_rows(ufunc, inputs)
+    return apply(ufunc, *inputs)
 
 
 def apply(

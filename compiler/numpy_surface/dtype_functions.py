@@ -4,14 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from ...arguments.axes import normalize_axes
-from ...errors import ConcretizationError
-from ...tracing.array_values import as_value
-from ...tracing.registry import implements
-from ...tracing.trace import require_trace
-from ...tracing.traced_array import TracedArray
-from ...tracing.traced_memory import is_traced
-from .ufunc_calls import as_array
+from ..arguments.axes import normalize_axes
+from ..errors import ConcretizationError
+from ..tracing.array_values import as_value
+from ..tracing.registry import implements
+from ..tracing.trace import require_trace
+from ..tracing.traced_array import TracedArray
+from ..tracing.traced_memory import is_traced
+from .ufuncs.ufunc_calls import as_array
 
 
 @implements(np.shape)
