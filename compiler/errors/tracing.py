@@ -262,8 +262,9 @@ class SideEffectError(ConcretizationError):
     Fix: write to an array that the function makes (``np.zeros(…)``), or assign to a variable. A compiled function that
     changes its own lists, dicts and objects so, or those among its arguments, is compiled for the values of the call.
 
-    A compiled function runs uncompiled if it returns an object of your own class that no program can make anew in each
-    call. If that is impossible, because what it has done while it was traced cannot be undone, this is the error.
+    A compiled function runs uncompiled if it writes files, or if it returns an object of your own class that no program
+    can make anew in each call. If that is impossible, because what it has done while it was traced cannot be undone,
+    this is the error.
     """
 
     code = "E0214"
@@ -274,8 +275,8 @@ class SideEffectError(ConcretizationError):
     """The object that a branch or a loop changes, if it is from outside."""
 
     runs_uncompiled: bool = False
-    """The function changes an object among its arguments, makes objects, keeps arrays outside, or makes a text of a
-    number. No program can do this."""
+    """The function changes an object among its arguments, makes objects, keeps arrays outside, writes files, or makes a
+    text of a number. No program can do this."""
 
     may_fill_cache: bool = False
     """What the function keeps outside may be all that it computes only once, so that later calls can be compiled."""

@@ -22,6 +22,7 @@ from ..symbolic_size import same_shape
 from ..tracing.array_values import as_value
 from ..tracing.exceptions.handlers import fall_back
 from ..tracing.outside.adoption import replace_outside
+from ..tracing.outside.system_calls import refuse_system_calls
 from ..tracing.trace import CHECKS_BOUNDS, RAISES_ON_VALUES, Storage, Trace, array_type
 from ..tracing.traced_array import TracedArray, array_on
 from ..tracing.traced_memory import is_numpy_array, is_traced
@@ -73,6 +74,7 @@ def recorded(record: Trace, call: TracedCall) -> Program:
     arguments = tuple(leaf for leaf in leaves if isinstance(leaf, Argument))
     # Before anything is recorded, so that what a signal handler computes does not become an input before the arguments.
     filled = _fill(record, leaves, partial(users_name, function))
+    refuse_system_calls()
     checking = CHECKS_BOUNDS.set(record.checks_bounds)
     asking = ASKED.set(ASKED.get() if record.is_kept else set())
     try:

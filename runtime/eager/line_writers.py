@@ -1,12 +1,14 @@
 """The functions that write lines: `print`, `warnings.warn`, and those of loggers and of `logging`."""
 
+import io
 import logging
 import sys
 import warnings
 from typing import Any, Final
 
 from ...compiler.callers.user_code import user_location
-from ...compiler.errors import ConcretizationError
+from ...compiler.tracing.outside.system_calls import act_error
+from ...compiler.tracing.trace import require_trace
 
 LEVELS: Final = {
     "critical": logging.CRITICAL,
@@ -31,15 +33,14 @@ def writer_name(function: Any) -> str:
 
 
 def refuse_stream(function: Any) -> None:
-    """Refuse a method that writes to the standard output or the standard error.
+    """Refuse a method that writes to a file, the standard output or the standard error, outside of the function.
 
     Raises:
-        ConcretizationError: it is one.
+        SideEffectError: it is one. A compiled function then runs uncompiled.
     """
-    name, stream = getattr(function, "__name__", ""), getattr(function, "__self__", None)
-    if name in {"write", "writelines"} and stream is not None and stream in (sys.stdout, sys.stderr):
-        raise ConcretizationError(
-            f"{name}() of a standard stream would write only while the function is traced: use print(), which prints "
-            "in each call",
-            user_location(),
-        )
+    if getattr(function, "__name__", "") not in {"write", "writelines"} or require_trace().is_evaluating:
+        return
+    stream = getattr(function, "__self__", None)
+    is_file = isinstance(stream, io.IOBase) and not isinstance(stream, io.StringIO | io.BytesIO)
+    if is_file or (stream is not None and stream in (sys.stdout, sys.stderr)):
+        raise act_error(require_trace(), "writes to an open file", user_location())

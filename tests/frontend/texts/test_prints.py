@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from tracemill.compiler.errors import ConcretizationError
+from tracemill.compiler.errors import ConcretizationError, RecompileWarning
 
 X = np.array([1.0, 2.0, 3.0])
 
@@ -193,12 +193,15 @@ def test_prints_in_expressions_happen_whenever_python_evaluates_them(
         assert outcomes[0] == outcomes[1]
 
 
-def test_writes_to_standard_streams_are_refused() -> None:
+def test_a_function_that_writes_to_a_standard_stream_runs_uncompiled(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     def written(x: Any) -> Any:
-        sys.stdout.write("once")
+        sys.stdout.write("each")
         return x
 
-    with pytest.raises(
-        ConcretizationError, match=r"would write only while the function is traced: use print\(\)"
-    ):
-        tm.compile(written)(1.0)
+    compiled = tm.compile(written)
+    with pytest.warns(RecompileWarning, match="writes to an open file at test_prints.py"):
+        compiled(1.0)
+    compiled(2.0)
+    assert capsys.readouterr().out == "eacheach"
