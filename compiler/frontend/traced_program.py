@@ -10,8 +10,11 @@ from ..callers.function_names import describe, function_name
 from ..callers.user_code import CONVERTS
 from ..dtypes import Array
 from ..errors import (
+    ArgumentTypeError,
     ConcretizationError,
     DataDependentShapeError,
+    OutOfBoundsError,
+    ShapeError,
     SharedMemoryError,
     SideEffectError,
     TracemillError,
@@ -24,6 +27,7 @@ from ..tracing.outside.object_walk import ObjectWalk
 from ..tracing.trace import RAISES_ON_VALUES, Trace
 from ..tracing.traced_memory import is_traced
 from ..tracing.tracing_again import mode_for
+from ..tracing.value_lengths import names_length
 from ..tracing.values_in_call import FOLLOWS, UNDONE
 from .conversion import MET, Conversion, OperatorsNeededError
 from .objects.argument_objects import ArgumentObjects
@@ -237,16 +241,28 @@ def _for_caller(record: Trace, writes: OutsideChanges, error: BaseException) -> 
 
 def _undo_for_python(record: Trace, writes: OutsideChanges, error: BaseException) -> None:
     """If Python does something before an error of the function, or if that holds traced values, as a tuple in an
-    exception may, undo what the trace did, so that the function can run.
+    exception may, undo what the trace did, so that the function can run. NumPy's error then has the numbers for lengths
+    that depend on values.
 
     What it took from an iterator or a random generator cannot be undone: it would do so again.
     """
     undone, is_ours = UNDONE.get(), isinstance(error, TracemillError | OperatorsNeededError)
-    if undone is None or is_ours or isinstance(error.__cause__, ConcretizationError):
+    if undone is None or isinstance(error.__cause__, ConcretizationError):
         return
-    if writes.can_be_undone and (record.acts_before_error or _holds_traced(error) or writes.changed()):
+    if is_ours:
+        is_pythons = _is_of_lengths(error)
+    else:
+        is_pythons = record.acts_before_error or _holds_traced(error) or bool(writes.changed())
+    if writes.can_be_undone and is_pythons:
         writes.undo()
         undone.append(error)
+
+
+def _is_of_lengths(error: BaseException) -> bool:
+    """Whether shapes do not fit that have lengths which depend on values."""
+    if not isinstance(error, ShapeError | OutOfBoundsError | ArgumentTypeError):
+        return False
+    return names_length(error.message)
 
 
 def _holds_traced(error: BaseException) -> bool:

@@ -354,6 +354,10 @@ def _expand_masks(shape: Shape, items: Sequence[Any]) -> list[Any]:
     for item in items:
         if isinstance(item, Value) and item.dtype.kind == "b" and item.ndim:
             expected = shape[axis : axis + item.ndim]
+            if _selects_nothing(item.shape, expected):
+                expanded += [constant(np.zeros(0, np.int64), INT64)] * item.ndim
+                axis += item.ndim
+                continue
             if item.shape != expected:
                 raise OutOfBoundsError(
                     f"a mask of shape {item.shape} does not match the axes {expected} that it indexes",
@@ -365,6 +369,12 @@ def _expand_masks(shape: Shape, items: Sequence[Any]) -> list[Any]:
             expanded.append(item)
         axis += _consumed(item)
     return expanded
+
+
+def _selects_nothing(mask: Shape, expected: Shape) -> bool:
+    """Whether a mask has an axis of length 0, which NumPy takes for an axis of any length."""
+    fits = [is_known(own == 0) or own == other for own, other in zip(mask, expected, strict=True)]
+    return all(fits) and any(is_known(own == 0) for own in mask)
 
 
 def _places_in_new_axis(mask: Value) -> Value:

@@ -1,7 +1,8 @@
 """Lengths that depend on values: the program finds them out when it runs, and until then they have a name."""
 
+import re
 from collections.abc import Hashable
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -31,6 +32,8 @@ from .trace import Trace, current_trace, require_trace
 
 Terms: TypeAlias = tuple[dict[Value, Any], Any]
 """A sum of numbers with known factors, and of a known number."""
+
+_NAME: Final = re.compile(r"\bn_[0-9]+\b")
 
 MOST_COMPARED = 64
 """How many calls are looked at to see that two masks are the same."""
@@ -177,6 +180,11 @@ def _new_size(trace: Trace) -> Any:
         name = f"n_{outermost.length_count}"
         if name not in taken:
             return Dim(name)
+
+
+def names_length(text: str) -> bool:
+    """Whether a message shows a size with such a name."""
+    return _NAME.search(text) is not None
 
 
 def _key(trace: Trace, value: Value) -> Hashable:
