@@ -20,6 +20,7 @@ from ..memory_layout.result_layouts import (
     elementwise_layout,
     joint_questions,
     layout_of_stacks,
+    stride_order,
 )
 from ..memory_layout.strides import Order
 from ..symbolic_size import is_known
@@ -243,7 +244,30 @@ def nanmedian(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -
     return (reduced if is_mean else reduced_to_new_axes)(named, operands, shape)
 
 
-_IN_C_ORDER_TOO: frozenset[Rule] = frozenset({reduced_to_new_axes, nanmedian})
+def left_over(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """One position or a slice is left out as in `pad`. For others, NumPy selects the rest by a mask along the axis.
+
+    Positions whose number the program finds out count as several, even if there is one.
+    """
+    obj = named["obj"]
+    if not isinstance(obj, slice):
+        value = as_value(obj)
+        if value.dtype.kind == "b" or not is_known(value.type.size == 1):
+            axis = normalize_axis(named["axis"], len(shape))
+            rest = [one for one in stride_order(operands[0]) if one != axis]
+            return dense_layout(shape, (axis, *rest), operands[0].questions)
+    return column_major_if_first(named, operands, shape)
+
+
+def distinct_rows(named: dict[str, Any], operands: Sequence[Layout], shape: Shape) -> Layout | None:
+    """NumPy sorts the entries along an axis as rows in C order."""
+    axis = named.get("axis")
+    along = 0 if axis is None else normalize_axis(axis, len(shape))
+    order = (along, *(one for one in range(len(shape)) if one != along))
+    return dense_layout(shape, order, joint_questions(operands))
+
+
+_IN_C_ORDER_TOO: frozenset[Rule] = frozenset({reduced_to_new_axes, nanmedian, left_over, distinct_rows})
 """The rules that results of arrays in C order follow, too."""
 
 
@@ -403,7 +427,9 @@ enter_all(
     fft.irfft2 fft.rfftn fft.irfftn fft.fftshift fft.ifftshift
     """,
 )
-enter_all(_RULES, column_major_if_first, "pad insert delete packbits unpackbits")
+enter_all(_RULES, column_major_if_first, "pad insert packbits unpackbits")
+enter_all(_RULES, left_over, "delete")
+enter_all(_RULES, distinct_rows, "unique")
 enter_all(_RULES, masked_triangle, "tril triu")
 enter_all(_RULES, joined, "concatenate")
 enter_all(_RULES, stacked, "stack")

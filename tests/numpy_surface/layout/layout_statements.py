@@ -172,6 +172,8 @@ PRODUCERS = (
     "np.take_along_axis({x2}, np.argsort({x2}, axis={axis}, kind='stable'), axis={axis})",
     "np.compress([True, False, True], {x1}, axis={axis})",
     "np.delete({x1}, 0, axis={axis})",
+    "np.delete({x1}, [0, 1], axis={axis})",
+    "np.delete({x1}, [], axis={axis})",
     "np.insert({x1}, 1, 5, axis={axis})",
     "np.append({x1}, {same}, axis={axis})",
     "np.concatenate([{x1}, {same}])",

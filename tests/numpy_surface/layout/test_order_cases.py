@@ -3,6 +3,7 @@
 import copy
 import warnings
 from collections.abc import Callable
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -301,3 +302,34 @@ def test_vectors_written_in_reverse_are_returned_in_order(function: Any, backend
     expected, found = function(x), tm.compile(function, backend=backend)(x)
     assert found.strides == expected.strides
     np.testing.assert_array_equal(found, expected)
+
+
+ROWS: dict[str, Callable[[Any, Any, int], Any]] = {
+    "unique": lambda x, at, axis: np.unique(x, axis=axis),
+    "unique_inverse": lambda x, at, axis: np.unique(x, axis=axis, return_inverse=True)[0],
+    "delete_one": lambda x, at, axis: np.delete(x, [1], axis=axis),
+    "delete_computed": lambda x, at, axis: np.delete(x, at[0], axis=axis),
+    "delete_two": lambda x, at, axis: np.delete(x, [0, 1], axis=axis),
+    "delete_none": lambda x, at, axis: np.delete(x, at[at > 9], axis=axis),
+    "delete_selection": lambda x, at, axis: np.delete(x, at[at >= 0], axis=axis),
+    "delete_mask": lambda x, at, axis: np.delete(x, np.arange(x.shape[axis]) == at[0], axis=axis),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_rows_that_are_left_are_in_numpys_order(name: str, axis: int) -> None:
+    compiled = tm.compile(lambda x, at: ROWS[name](x, at, axis), on_recompile="ignore")
+    at = np.array([1, 0])
+    for order in permutations(range(3)):
+        x = (
+            np.random.default_rng(0)
+            .integers(0, 9, (3, 4, 5))
+            .transpose(np.argsort(order))
+            .copy("C")
+            .transpose(order)
+        )
+        found, expected = compiled(x, at), ROWS[name](x, at, axis)
+        np.testing.assert_array_equal(found, expected)
+        longer = [axis for axis, length in enumerate(expected.shape) if length > 1]
+        assert [found.strides[axis] for axis in longer] == [expected.strides[axis] for axis in longer]
