@@ -16,6 +16,8 @@ SECONDS = 600.0
 """The time limit for compiling a program."""
 INSTEAD: Final = "name another one in TRACEMILL_CC, or choose backend='numpy'"
 """What a user can do about a compiler that fails."""
+_OWN_CACHES: Final = {"ZIG_LOCAL_CACHE_DIR": "."}
+"""What keeps compilers from collecting what they have made: every program is compiled once."""
 STOPPED: Final[set[str]] = set()
 """The compilers that timed out. ``backend="auto"`` does not wait for them again."""
 
@@ -98,7 +100,7 @@ class _CompilerProcess(subprocess.Popen[str]):
             super().__init__(
                 line,
                 cwd=folder,
-                env={**os.environ, "TMPDIR": "."} if folder is not None else None,
+                env={**os.environ, "TMPDIR": ".", **_OWN_CACHES} if folder is not None else None,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

@@ -16,6 +16,7 @@ from ...compiler.errors import CompilerError, CompilerWarning, MissingCompilerEr
 from .compiler_features import FEATURES, PROBE, REQUIRED, WANTS, supported
 from .compiler_process import SECONDS, STOPPED, cannot_run, compiled
 from .machine_facts import recall, remember
+from .packaged_compiler import is_packaged, packaged_command, prepare
 from .processor import processor_digest
 
 SETTINGS = ("TRACEMILL_CC", "CC")
@@ -75,9 +76,9 @@ class Toolchain:
 def toolchain() -> Toolchain:
     """The compiler for the current environment, or the first one that works.
 
-    If ``TRACEMILL_CC`` names one, no other is tried; otherwise ``CC``, ``cc``, ``gcc`` and ``clang`` are, in this
-    order. Its features are tested once, and stored in the disk cache's folder. A compiler that has been removed can
-    still be the one whose programs are in the cache.
+    If ``TRACEMILL_CC`` names one, no other is tried; otherwise ``CC``, ``cc``, ``gcc``, ``clang`` and that of the
+    package `ziglang` are, in this order. Its features are tested once, and stored in the disk cache's folder. A
+    compiler that has been removed can still be the one whose programs are in the cache.
 
     Raises:
         MissingCompilerError: there is none.
@@ -134,6 +135,8 @@ def _find() -> Toolchain:
             stamp = _stamp(command)
             if known.get("stamp") == stamp and (found := _recalled(known)) is not None:
                 return found
+            if is_packaged(command):
+                prepare(command, REQUIRED)
             found = Toolchain(tuple(command), *supported(command))
         except CompilerError as error:
             failure = failure or error
@@ -156,7 +159,7 @@ def missing_compiler(named: str | None) -> MissingCompilerError:
             f"TRACEMILL_CC={named} does not name a program: set it to a C compiler, such as gcc"
         )
     return MissingCompilerError(
-        f"no C compiler is found ({', '.join(NAMES)}): install one (`apt install gcc`, `dnf install gcc`, "
+        f"no C compiler is found ({', '.join(NAMES)}): install one (`pip install 'tracemill[cc]'`, `apt install gcc`, "
         "`xcode-select --install`), set TRACEMILL_CC to one, or choose backend='numpy'"
     )
 
@@ -170,6 +173,19 @@ def _commands() -> Iterator[list[str]]:
         path = shutil.which(command[0]) if command else None
         if path is not None:
             yield [os.path.abspath(path), *command[1:]]
+    if not named and (packaged := packaged_command()) is not None:
+        yield packaged
+
+
+def why_this(command: Sequence[str]) -> str:
+    """Why it is this compiler."""
+    for name in SETTINGS:
+        words = _setting(name)
+        if words and os.path.basename(words[0]) == os.path.basename(command[0]):
+            return f"named in {name}"
+    if is_packaged(command):
+        return "from the package ziglang, since no other works"
+    return f"the first of {', '.join(NAMES)} that works"
 
 
 def _setting(name: str) -> list[str]:

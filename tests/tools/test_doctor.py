@@ -57,6 +57,15 @@ def test_a_compiler_that_works_is_shown_with_all_that_it_can_do(terminal: Termin
     assert found["check", "c"]["value"].startswith("works")
 
 
+def test_without_a_compiler_nothing_is_wrong(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CC", raising=False)
+    found = findings(terminal)
+    assert "pip install 'tracemill[cc]'" in found["compiler", "C"]["value"]
+    assert found["check", "c"]["value"] == "not here: NumPy computes all programs"
+    assert all(row["ok"] is not False for row in found.values())
+
+
 def test_a_compiler_that_fails_is_shown_with_its_words(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,7 +91,7 @@ def test_a_feature_that_is_missing_says_why(
     monkeypatch.setenv("TRACEMILL_CC", str(path))
     found = findings(terminal)["compiler", "512-bit vectors"]
     assert (found["ok"], found["value"]) == (
-        False,
+        None,
         "not here: -mprefer-vector-width=512: error: no [wide] vectors",
     )
     assert "no [wide] vectors" in terminal.run("doctor").out

@@ -1,6 +1,7 @@
 """``tracemill doctor``: the environment of compiled programs, and whether they work."""
 
 import json
+import os
 import platform
 import sys
 from dataclasses import asdict, dataclass
@@ -12,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ...compiler.errors import TracemillError
+from ...compiler.errors import MissingCompilerError, TracemillError
 from ...compiler.errors.tracemill_error import text_of
 from ...runtime.cache.disk_cache import default_cache
 from ...runtime.compilation.compile import compile
@@ -23,7 +24,7 @@ from ...runtime.machine.machine_facts import place_of, recall
 from ...runtime.machine.measurements import Machine, measure, measured_machine
 from ...runtime.machine.package_versions import NOT_INSTALLED, version_of_package
 from ...runtime.machine.threads import available_cores, get_num_threads
-from ...runtime.machine.toolchain import Toolchain, recheck_compiler, toolchain
+from ...runtime.machine.toolchain import Toolchain, recheck_compiler, toolchain, why_this
 from .cache_commands import count_text, size_text
 
 
@@ -90,10 +91,14 @@ def _blas() -> str:
 def _compiler() -> list[Finding]:
     try:
         found = toolchain()
+    except MissingCompilerError as error:
+        is_named = bool(os.environ.get("TRACEMILL_CC"))
+        return [Finding("compiler", "C", error.message, ok=False if is_named else None)]
     except TracemillError as error:
         return [Finding("compiler", "C", error.message, ok=False)]
     return [
         Finding("compiler", "command", " ".join(found.command), ok=found.is_found),
+        Finding("compiler", "chosen", why_this(found.command)),
         Finding("compiler", "version", found.version),
         *_features(found),
         Finding("compiler", "flags", " ".join((*REQUIRED, *found.flags))),
@@ -106,9 +111,11 @@ def _features(found: Toolchain) -> list[Finding]:
     for feature in FEATURES:
         used = next((a for a in feature.alternatives if set(a) <= set(found.flags)), ())
         value = f"not here: {why_not[feature.name]}" if feature.name in why_not else " ".join(used)
+        ok = None if feature.name in why_not else True  # programs are slower without it, and not wrong
         if feature.name in found.unasked:
             value = f"could not be asked, as a plain program failed too: {why_not.get(feature.name, value)}"
-        findings.append(Finding("compiler", feature.name, value, ok=feature.name not in why_not))
+            ok = False
+        findings.append(Finding("compiler", feature.name, value, ok=ok))
     return findings
 
 
@@ -188,6 +195,8 @@ def _check(backend: str) -> Finding:
     is_auto = usual_backend() in ("auto", backend)
     try:
         difference = np.max(np.abs(compile(_sample, backend=backend)(x) - _sample(x)))
+    except MissingCompilerError:
+        return Finding("check", backend, "not here: NumPy computes all programs")
     except Exception as error:  # any error is the answer
         return Finding("check", backend, f"{type(error).__name__}: {text_of(error)}", ok=False)
     note = "" if is_auto else f"; TRACEMILL_BACKEND={usual_backend()} asks for another"

@@ -13,7 +13,7 @@ from tracemill.compiler.errors import CompilerError, CompilerWarning, MissingCom
 from tracemill.runtime.machine import toolchain as module
 from tracemill.runtime.machine.compiler_features import FEATURES, REQUIRED
 from tracemill.runtime.machine.machine_facts import recall
-from tracemill.runtime.machine.toolchain import toolchain, working_toolchain
+from tracemill.runtime.machine.toolchain import toolchain, why_this, working_toolchain
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the C backend is for Linux and macOS")
 
@@ -75,6 +75,48 @@ def test_without_a_compiler_the_error_says_what_to_install(monkeypatch: pytest.M
     with pytest.raises(MissingCompilerError, match=r"no C compiler is found .*install one .*TRACEMILL_CC"):
         toolchain()
     assert working_toolchain() is None
+
+
+def packaged(compiler: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package `ziglang` that can be imported, with a compiler that works in the way of `compiler`."""
+    package = folder / "ziglang"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    monkeypatch.syspath_prepend(folder)
+    return script(package / "zig", f'PATH=/usr/bin:/bin\nshift\nexec {compiler} "$@"')
+
+
+def test_the_compiler_of_a_package_serves_where_there_is_no_other(
+    c_compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    program = packaged(c_compiler, tmp_path, monkeypatch)
+    assert toolchain().command == (c_compiler,)
+    assert why_this(toolchain().command) == "the first of cc, gcc, clang that works"
+    assert not capfd.readouterr().err
+
+    monkeypatch.setenv("PATH", "")
+    assert toolchain().command == (str(program), "cc")
+    assert why_this(toolchain().command) == "from the package ziglang, since no other works"
+    assert "prepares the C compiler of the package ziglang: once" in capfd.readouterr().err
+    forget()
+    assert toolchain().command == (str(program), "cc")
+    assert not capfd.readouterr().err
+    assert toolchain().compile("int one;\n")
+
+
+def test_a_package_without_its_compiler_is_passed_over(
+    c_compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packaged(c_compiler, tmp_path, monkeypatch).unlink()
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(MissingCompilerError, match=r"pip install 'tracemill\[cc\]'"):
+        toolchain()
+
+
+def test_a_named_compiler_is_why(c_compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CC", "TRACEMILL_CC"):
+        monkeypatch.setenv(name, f"{c_compiler} -DNOTHING=1")
+        assert why_this(toolchain().command) == f"named in {name}"
 
 
 def test_a_setting_that_names_nothing_is_not_passed_over(

@@ -84,7 +84,7 @@ def compiled(calls: Sequence[Call]) -> ctypes.CDLL:
 
 
 def loaded(texts: Sequence[str]) -> ctypes.CDLL:
-    source = "\n".join([*(f"#include <{header}.h>" for header in HEADERS), *texts])
+    source = "\n".join([*(f"#include <{header}.h>" for header in (*HEADERS, "string")), *texts])
     compiler = toolchain()
     key = [compiler_facts(compiler.command), list(compiler.flags_for(fast_math=False)), source]
     return ctypes.CDLL(str(kept(".so", key, lambda: compiler.compile(source))))
