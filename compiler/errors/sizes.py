@@ -34,6 +34,19 @@ class UndecidedDimError(TracemillError, ValueError):
     """
 
     code = "E0802"
+    asked: str = ""
+    """What Python needs to know of a length that depends on values, such as ``whether n_1 == n_2``."""
+
+    def in_batch(self) -> "UndecidedDimError":
+        """The error for a function under `vmap`, where each example has a length of its own."""
+        if self.asked:
+            self.message = (
+                f"under vmap each example has another length, and the function needs to know {self.asked}: reduce the "
+                "array first, as in x[mask].sum(), keep the shape, as in np.where(mask, x, 0), or loop over the "
+                "examples instead, np.stack([f(x) for x in batch])"
+            )
+            self.asked = ""
+        return self
 
 
 class DimSpecError(TracemillError, ValueError):

@@ -287,11 +287,13 @@ class Observed:
     def _sizes_by_values(self, terms: Terms, what: str) -> dict[str, int]:
         found = self._found_lengths(terms)
         if found is None:
-            raise UndecidedDimError(
+            error = UndecidedDimError(
                 f"{what} depends on values: an array is as long as the program finds out when it runs. Ask it of "
                 "arrays whose lengths are those of arguments, or use np.where, which keeps the shape",
                 self.where(),
             )
+            error.asked = what
+            raise error
         return self.hints | found
 
     def _found_lengths(self, terms: Terms) -> dict[str, int] | None:

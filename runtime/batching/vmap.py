@@ -1,8 +1,8 @@
 """`vmap`: turns a function of one example into a function of a batch."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ from ...compiler.arguments.leaves import path_names
 from ...compiler.arguments.option_checks import is_choice
 from ...compiler.callers.function_names import describe
 from ...compiler.callers.user_code import users_level
-from ...compiler.errors import CallbackLoopWarning, TransformArgumentError
+from ...compiler.errors import CallbackLoopWarning, TransformArgumentError, UndecidedDimError
 from ...compiler.frontend.conversion import converted
 from ...compiler.frontend.program import Argument, ArrayOutput, Program, Static
 from ...compiler.frontend.traced_program import trace
@@ -158,6 +158,15 @@ def _around(leaves: Sequence[Any]) -> AbstractContextManager[Any]:
     return joined() if current_trace() is None and any(map(is_traced, leaves)) else nullcontext()
 
 
+@contextmanager
+def _lengths_of_examples() -> Generator[None]:
+    """Within the block, an error about a length that depends on values says that each example has its own."""
+    try:
+        yield
+    except UndecidedDimError as error:
+        raise error.in_batch() from None
+
+
 class _Mapping:
     """A function traced for one example, ready to run on the batch."""
 
@@ -191,7 +200,7 @@ class _Mapping:
             dims = [batch.dims[i] for i in arrays]
             given = Batch(batch.size, [batch.leaves[i] for i in arrays], dims, outside)
             made = partial(BatchedTrace, batch=given)
-        with answers, refusing_draws(func, batch.tree, entering, clocks=False):
+        with _lengths_of_examples(), answers, refusing_draws(func, batch.tree, entering, clocks=False):
             try:
                 self.program: Program = self._traced(example, entering, made)
             except MustTraceSingleExamplesError:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from tracemill.compiler.errors import DataDependentShapeError
+from tracemill.compiler.errors import DataDependentShapeError, UndecidedDimError
 
 pytestmark = pytest.mark.usefixtures("lightly_optimised")
 
@@ -258,3 +258,25 @@ def test_extremes_and_magnitudes_of_lengths_need_no_length(function: Any) -> Non
     compiled = tm.compile(function)
     np.testing.assert_allclose([compiled(row) for row in rows], wanted)
     assert len(compiled.signatures()) == 1
+
+
+ASKING = {
+    "whether n_2 >= 1": lambda x: np.insert(np.delete(x, np.nonzero(x > 2)[0]), 1, 7.0).sum(),
+    "whether n_1 == n_2": lambda x: (x[x > 0] * x[x > 1]).sum(),
+    "n_1 as an int": lambda x: sum([2 * v for v in x[x > 0]]),
+}
+
+
+@pytest.mark.parametrize("asked", ASKING)
+def test_a_function_that_needs_the_length_of_an_example_is_refused_with_a_fix(asked: str) -> None:
+    rows = np.array([[1.0, -2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0]])
+    message = (
+        rf"under vmap each example .* needs to know {asked}: reduce .* np\.stack\(\[f\(x\) for x in batch\]\)"
+    )
+    for mapped in (
+        tm.vmap(ASKING[asked]),
+        tm.compile(tm.vmap(ASKING[asked])),
+        tm.grad(tm.vmap(ASKING[asked])),
+    ):
+        with pytest.raises(UndecidedDimError, match=message):
+            mapped(rows)

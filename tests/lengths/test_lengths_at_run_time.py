@@ -479,3 +479,14 @@ def test_values_of_differences_of_a_selection_leave_the_program(function: Any, b
     compiled = tm.compile(function, backend=backend, on_recompile="ignore")
     for x in (X, -X, X[::-1].copy()):
         assert compiled(x) == function(x)
+
+
+@pytest.mark.parametrize("make", [lambda n: np.zeros(n, np.float32), lambda n: np.full(n, 2.0), np.ones])
+def test_a_huge_length_has_numpys_error_of_memory(make: Callable[[int], Any]) -> None:
+    compiled = tm.compile(lambda x: make(int(x[0])))
+    np.testing.assert_array_equal(compiled(np.array([3.0])), make(3))
+    with pytest.raises(MemoryError, match="array") as expected:
+        make(2**45)
+    with pytest.raises(MemoryError) as found:
+        compiled(np.array([2.0**45]))
+    assert str(found.value) == str(expected.value)

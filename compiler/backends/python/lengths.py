@@ -9,12 +9,12 @@ from .module import Scope
 
 @form("length")
 def _length(call: Call, scope: Scope, target: str | None) -> list[str]:
-    """``n_1 = int(count)``. The array of that length is never read."""
+    """``n_1 = int(count)``. The array of that length is never read, and has no memory of its own."""
     size = scope.module.sizes[str(bound_size(call))]
     name = scope.name(call)
     return [
         f"    {size} = int({scope.scalar(call.inputs[0])})",
-        f"    {name} = np.zeros({size}, np.bool_)",
+        f'    {name} = np.ndarray(({size},), np.bool_, b"\\0", 0, (0,))',
     ]
 
 
