@@ -36,6 +36,7 @@ from ..variants.static_arguments import static_arguments
 from ..variants.symbolic_call import SymbolicCall
 from ..variants.variant import Variant
 from .options import Options
+from .recompilation import of_values
 from .variant_compiler import VariantCompiler
 
 if TYPE_CHECKING:
@@ -150,14 +151,16 @@ class CompiledFunction:
             return self._function(*args, **kwargs)
         others: list[OtherValues] = []
         while True:
+            known = self._compiler.variants.find(called, len(others))
             variant = self._variant(called, leaves, others)
             if isinstance(variant, ConcretizationError):
                 return self._called_again(called, tree, variant, by_value, args, kwargs)
-            if variant is None:
-                return self._function(*args, **kwargs)
-            if isinstance(variant, BaseException):
+            if variant is None or isinstance(variant, BaseException):
                 result = self._function(*args, **kwargs)  # it usually ends with the same exception
-                self._compiler.note_uncompiled(called, f"tracing {describe(self._function)} fails: {variant}")
+                if variant is not None:
+                    self._compiler.note_uncompiled(
+                        called, f"tracing {describe(self._function)} fails: {variant}"
+                    )
                 return result
             if variant.uses_variables:
                 return self._call_traced(args, kwargs)
@@ -165,9 +168,24 @@ class CompiledFunction:
             try:
                 result = variant.run(args, kwargs, leaves)
             except OtherValues as found:
+                if variant is not known and variant.undo_own_trace():
+                    return self._computed_otherwise(called, found, args, kwargs)
                 others.append(found)
                 continue
             return self._applied(result if leave is None else leave(result), args, kwargs)
+
+    def _computed_otherwise(
+        self, called: Signature, found: OtherValues, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """The result of the function itself, for a call whose own program does not find the values of its trace.
+
+        A program may compute another last digit of a float than NumPy, so that it would be compiled in each call.
+        """
+        result = self._function(*args, **kwargs)
+        if found.call.op == "expect" and found.call.inputs[0].dtype.kind in "fc":
+            reason = of_values(describe(self._function), found).line
+            self._compiler.note_uncompiled(called, f"the program computes another last digit: {reason}")
+        return result
 
     def _variant(
         self, called: Signature, leaves: list[Any], others: list[OtherValues]

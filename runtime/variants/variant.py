@@ -186,10 +186,21 @@ class Variant:
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
         """The general path: run on the leaves of a call that has this signature. It may give `WithChanges`."""
+        may_be_undone = False
         try:
             return self._run(args, kwargs, leaves)
+        except OtherValues:
+            may_be_undone = True
+            raise
         finally:
-            self._outside = None
+            if not may_be_undone:
+                self._outside = None
+
+    def undo_own_trace(self) -> bool:
+        """After `OtherValues`: as `_undo_trace`, which is then no longer possible."""
+        is_undone = self._undo_trace()
+        self._outside = None
+        return is_undone
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
         arrays = [

@@ -9,7 +9,7 @@ import pytest
 import tracemill as tm
 from frontend.comparing import check, check_gradient
 from samples.thinning import mostly_on_numpy
-from tracemill.compiler.errors import ConcretizationError
+from tracemill.compiler.errors import ConcretizationError, RecompileWarning, SideEffectWarning
 
 BACKENDS = pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=pytest.mark.slow)])
 PLACES = np.array([1, 0, 2, 1, 1, 0] * 6)
@@ -84,6 +84,30 @@ def test_an_array_keeps_its_derivative_when_its_numbers_become_keys() -> None:
     check_gradient(lambda x: different(x)[-1] * x, np.array([2.5, 2.0, -1.0]))
     compiled = tm.compile(tm.grad(lambda x: different(x)[-1]))
     np.testing.assert_allclose(compiled(np.array([2.5, 2.0, 2.0])), [4.0, 10.5, 10.5])
+
+
+def test_a_function_runs_uncompiled_if_a_program_computes_another_last_digit_of_a_key() -> None:
+    """Sums in C add in another order than NumPy. What the function changed while it was traced is undone first."""
+    state = {"calls": 0}
+
+    def f(x: Any) -> Any:
+        state["calls"] += 1
+        return x[:2] * len({float(x.sum()), 0.5})
+
+    rng = np.random.default_rng(0)
+    half = rng.normal(size=50_000)
+    x = np.concatenate([half, -rng.permutation(half)])  # their sum is what is lost by rounding
+    compiled = tm.compile(f, backend="c")
+    with (
+        pytest.warns(SideEffectWarning, match="calls"),
+        pytest.warns(
+            RecompileWarning, match=r"runs uncompiled: the program computes another last digit: a key of"
+        ),
+    ):
+        np.testing.assert_array_equal(compiled(x), 2 * x[:2])
+    assert state["calls"] == 1
+    np.testing.assert_array_equal(compiled(-x), -2 * x[:2])
+    assert (state["calls"], len(compiled.signatures())) == (2, 1)
 
 
 @BACKENDS
