@@ -29,6 +29,7 @@ from ..stage_times import note_from_disk, stage
 from .host_strategy import HostStrategy
 from .raised_errors import raising
 from .stages import Staged, has_stages
+from .tiers import Tiered
 
 
 def build(graph: Graph, target: Target, donated: Sequence[int] = (), scope: Observed | None = None) -> Build:
@@ -48,6 +49,8 @@ def _build(graph: Graph, target: Target, donated: Sequence[int], scope: Observed
     if target.backend == "triton":
         return _build_for_gpu(graph, target, donated, scope)
     try:
+        if target.tier and scope is None:
+            return _build_in_tiers(target, graph, donated)
         return _build_by(HostStrategy(target), graph, donated, scope)
     except (MissingCompilerError, CompilerError) as error:
         if not target.falls_back:
@@ -75,6 +78,17 @@ def _build_in_stages(graph: Graph, target: Target, scope: Observed | None) -> Bu
         from_disk=all(built.from_disk for built in made),
         c_source="\n".join(built.c_source for built in made if built.c_source is not None) or None,
     )
+
+
+def _build_in_tiers(target: Target, graph: Graph, donated: Sequence[int]) -> Build:
+    """The program in C if it is on disk; otherwise NumPy's statements until it has been compiled."""
+    strategy = HostStrategy(target)
+    if can_be_cached(graph):
+        _, entry = _look_up(default_cache(), strategy, _identity(str(graph)), graph, donated, None)
+        if entry is not None:
+            return _build_by(strategy, graph, donated, None)
+    first = _build_by(HostStrategy(NUMPY), graph, donated, None)
+    return replace(first, function=Tiered(first.function, lambda: _build_by(strategy, graph, donated, None)))
 
 
 def _build_for_gpu(graph: Graph, target: Target, donated: Sequence[int], scope: Observed | None) -> Build:

@@ -51,6 +51,7 @@ def compile(
     check_bounds: bool | None = ...,
     convert: bool | str | Iterable[str] = ...,
     checks: bool = ...,
+    tier: bool = ...,
 ) -> CompiledFunction: ...
 
 
@@ -72,6 +73,7 @@ def compile(
     check_bounds: bool | None = ...,
     convert: bool | str | Iterable[str] = ...,
     checks: bool = ...,
+    tier: bool = ...,
 ) -> Callable[[Callable[..., Any]], CompiledFunction]: ...
 
 
@@ -93,6 +95,7 @@ def compile(
     check_bounds: bool | None = None,
     convert: bool | str | Iterable[str] = True,
     checks: bool = True,
+    tier: bool = False,
 ) -> Any:
     """Compile a NumPy function: the first call with new shapes or dtypes traces it, and later calls run generated
     code.
@@ -147,6 +150,9 @@ def compile(
             exceptions, such as that of a list's index, and what only their conditions and messages need: the program
             continues as if no condition held. Conditions that are known while tracing still raise, and so do NumPy's
             own errors, such as that of ``np.zeros(-1)``, and `check_bounds`.
+        tier: with True, statements of NumPy compute a new program until a thread in the background has compiled it to
+            C, so that the first result comes sooner. The last digits may change then. Programs in the disk cache, and
+            those with named sizes, are in C from the first call on.
 
     Returns:
         A `CompiledFunction`: call it like `function`. It returns new arrays, updates the arguments that `function`
@@ -195,6 +201,7 @@ def compile(
         None if check_bounds is None else flag("check_bounds", check_bounds),
         convert if isinstance(convert, bool) else as_tuple("convert", convert, str),
         flag("checks", checks),
+        flag("tier", tier),
     )
 
     def wrap(f: Callable[..., Any]) -> CompiledFunction:

@@ -31,3 +31,5 @@ class Options:
     """Whether functions are converted before they are traced; or the names of libraries whose functions are, too."""
     checks: bool = True
     """Whether programs check what `raise` and `assert` of the user's depend on."""
+    tier: bool = False
+    """Whether NumPy computes until programs have been compiled to C."""

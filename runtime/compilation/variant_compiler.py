@@ -233,6 +233,7 @@ class VariantCompiler:
             options.convert,
             options.checks,
             self.code,
+            options.tier,
         )
 
     def lowered(

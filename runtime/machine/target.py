@@ -45,6 +45,8 @@ class Target:
         default_factory=dict[str, Mapping[str, bytes]], hash=False
     )
     """Code compiled ahead of time: the files of a program by GPU, ``"cuda:sm_90"``, and the text of its graph."""
+    tier: bool = False
+    """Whether NumPy computes until the C functions have been compiled."""
 
     @property
     def key(self) -> Mapping[str, str]:

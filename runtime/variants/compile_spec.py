@@ -26,8 +26,12 @@ class CompileSpec:
         default_factory=dict[str, Mapping[str, bytes]], hash=False
     )
     """Code compiled ahead of time, as in `Target`."""
+    tier: bool = False
+    """Whether NumPy computes until the C functions have been compiled."""
 
     def target(self, gpu: int | None = None) -> Target:
         """The target, given the number of the GPU of the arguments; raises like `target_of`."""
         target = target_of(self.backend, self.fast_math, gpu, self.lock)
-        return replace(target, code=self.code) if self.code else target
+        if not self.code and not self.tier:
+            return target
+        return replace(target, code=self.code, tier=self.tier and target.backend == "c")
