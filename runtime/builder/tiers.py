@@ -1,6 +1,6 @@
 """`Tiered`: NumPy's statements compute a program until a thread in the background has compiled it to C."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextvars import copy_context
 from threading import Thread
 from typing import Any, Final
@@ -22,8 +22,8 @@ class Tiered:
         self.function = first
         Thread(target=copy_context().run, args=(self._replace, faster), name=THREAD, daemon=True).start()
 
-    def __call__(self, *inputs: Any) -> Sequence[Any]:
-        outputs: Sequence[Any] = self.function(*inputs)
+    def __call__(self, *inputs: Any) -> tuple[Any, ...]:
+        outputs: tuple[Any, ...] = self.function(*inputs)
         return outputs
 
     def _replace(self, faster: Callable[[], Build]) -> None:
