@@ -86,6 +86,10 @@ def _cosh_tail(z: Real) -> Real:
     return (mpmath.cosh(mpmath.sqrt(z)) - 1) / z
 
 
+def _cos_tail(z: Real) -> Real:
+    return (mpmath.cos(mpmath.sqrt(z)) - 1) / z
+
+
 def _inverse_cbrt(x: Real) -> Real:
     """The start of an iteration."""
     return 1 / mpmath.cbrt(x)
@@ -101,13 +105,16 @@ def _in_square(z: Real) -> Real:
     return z
 
 
-def _of_tanh(z: Real) -> Real:
-    return z * mpmath.sqrt(z) / mpmath.tanh(mpmath.sqrt(z)) if z else mpmath.mpf(0)
+def _of_odd(function: Function) -> Function:
+    """The weight of the tail of an odd function, relative to the function."""
+    return lambda z: z * mpmath.sqrt(z) / function(mpmath.sqrt(z)) if z else mpmath.mpf(0)
 
 
 _HALF_LOG_2: Final = 0.34657362
 _SQUARE: Final = 0.1201133
 """Of half of log(2)."""
+_EIGHTH_SQUARED: Final = 0.6169
+"""The square of an eighth of a turn, π/4."""
 
 _ROWS: Final[tuple[tuple[str, Function, Function, Function, float, float, dict[str, int]], ...]] = (
     (
@@ -139,7 +146,15 @@ _ROWS: Final[tuple[tuple[str, Function, Function, Function, float, float, dict[s
         {"f64": 5, "f32": 3},
     ),
     ("cosh", _cosh_tail, lambda x: mpmath.mpf(1) / 2, _in_square, 0, _SQUARE, {"f64": 6, "f32": 3}),
-    ("tanh", _tail_of_odd(mpmath.tanh), lambda x: mpmath.mpf(-1) / 3, _of_tanh, 0, 0.36, {"f64": 11}),
+    (
+        "tanh",
+        _tail_of_odd(mpmath.tanh),
+        lambda x: mpmath.mpf(-1) / 3,
+        _of_odd(mpmath.tanh),
+        0,
+        0.36,
+        {"f64": 11},
+    ),
     (
         "atan",
         _tail_of_odd(mpmath.atan),
@@ -157,6 +172,33 @@ _ROWS: Final[tuple[tuple[str, Function, Function, Function, float, float, dict[s
         0,
         0.25,
         {"f64": 13, "f32": 5},
+    ),
+    (
+        "sin",
+        _tail_of_odd(mpmath.sin),
+        lambda x: mpmath.mpf(-1) / 6,
+        _of_odd(mpmath.sin),
+        0,
+        _EIGHTH_SQUARED,
+        {"f64": 6, "f32": 3},
+    ),
+    (
+        "cos",
+        _cos_tail,
+        lambda x: mpmath.mpf(-1) / 2,
+        lambda z: z / mpmath.cos(mpmath.sqrt(z)),
+        0,
+        _EIGHTH_SQUARED,
+        {"f64": 7, "f32": 4},
+    ),
+    (
+        "tan",
+        _tail_of_odd(mpmath.tan),
+        lambda x: mpmath.mpf(1) / 3,
+        _of_odd(mpmath.tan),
+        0,
+        _EIGHTH_SQUARED,
+        {"f64": 15, "f32": 7},
     ),
     ("cbrt", _inverse_cbrt, _inverse_cbrt, mpmath.cbrt, 0.3535, 2.8285, {"f64": 6, "f32": 6}),
 )

@@ -99,6 +99,19 @@ def functions_in(text: str) -> frozenset[str]:
     return frozenset(name for name in names if name.startswith("tm_") or is_vectorized(name))
 
 
+_PERIODIC: Final = re.compile(r"\btm_((sin|cos|tan)_f(?:64|(32))\()")
+
+
+def near(text: str) -> str:
+    """The same expression with sines, cosines and tangents for arguments near 0, which have no branches."""
+    return _PERIODIC.sub(r"tm_near_\1", text)
+
+
+def of_library(text: str) -> str:
+    """The same expression with sines, cosines and tangents of the C library."""
+    return _PERIODIC.sub(lambda found: f"{found[2]}{'f' if found[3] else ''}(", text)
+
+
 # glibc's libmvec. Functions whose variants differ from NumPy too much are left out.
 _VECTORIZED: Final = frozenset(
     "acos acosh asin asinh atan atan2 atanh cbrt cos cosh erf erfc exp exp2 expm1 hypot log log10 log1p log2 pow sin "

@@ -1,6 +1,7 @@
 """C functions of ops that NumPy itself lacks: their NumPy definitions, traced on one element and written as C.
 
-Such a definition computes every case and selects, so its C has no branches and is vectorised.
+Such a definition computes every case and selects, so its C has no branches and is vectorised. Its arguments of sines,
+cosines and tangents may be far from 0, so that the C library computes these.
 """
 
 from collections.abc import Sequence
@@ -8,7 +9,7 @@ from collections.abc import Sequence
 from ...dtypes import DType
 from ...ir import Call
 from ..traced_meaning import written
-from .expression import expression
+from .expression import expression, of_library
 from .literals import c_literal
 from .types import c_type
 
@@ -22,4 +23,6 @@ def meaning_text(name: str, spelled: str, dtype: DType) -> str:
 
 
 def _statement(call: Call, name: str, operands: Sequence[str]) -> str:
-    return f"    const {c_type(call.outputs[0].dtype)} {name} = {expression(call, operands).text};"
+    return (
+        f"    const {c_type(call.outputs[0].dtype)} {name} = {of_library(expression(call, operands).text)};"
+    )

@@ -95,11 +95,9 @@ _row(
     c_complex="tm_log1p_{t}({0})",
     doc="log(1 + x), accurate near 0.",
 )
-_row("sin", lambda out, x: cos(x), c="sin{f}({0})", doc="Sine of radians.")
-# x + 0 has the same cosine. Without it, gcc merges sine and cosine of a number into one call, which is not
-# vectorised.
-_row("cos", lambda out, x: negative(sin(x)), c="cos{f}({0} + 0)", doc="Cosine of radians.")
-_row("tan", lambda out, x: add(square(out), 1), c="tan{f}({0})", doc="Tangent of radians.")
+_row("sin", lambda out, x: cos(x), doc="Sine of radians.")
+_row("cos", lambda out, x: negative(sin(x)), doc="Cosine of radians.")
+_row("tan", lambda out, x: add(square(out), 1), doc="Tangent of radians.")
 _row(
     "arcsin",
     lambda out, x: reciprocal(sqrt(_one_minus_square(x))),

@@ -3,6 +3,7 @@
 import pytest
 
 from tracemill.compiler.backends.c.definitions import definition
+from tracemill.tools.coefficients.digits import digits_text
 from tracemill.tools.coefficients.minimax import minimax
 from tracemill.tools.coefficients.polynomials import POLYNOMIALS
 
@@ -17,6 +18,10 @@ def test_the_error_of_a_polynomial_is_a_part_of_the_last_place(name: str) -> Non
     polynomial = POLYNOMIALS[name]
     most = 0.36 if "cbrt" not in name else 0.004 * 2**polynomial.bits  # the start of an iteration
     assert polynomial.error(polynomial.coefficients(), points=200) < most
+
+
+def test_the_digits_of_2_over_pi_in_the_c_function_are_those_of_the_script() -> None:
+    assert digits_text() in definition("tm_far_angle")
 
 
 def test_the_best_line_through_a_square_has_equal_errors() -> None:

@@ -23,7 +23,7 @@ from ....op import Between, Condition
 from ....symbolic_size import SymbolicSize, is_known
 from ....text.printer import location_text
 from ..expression import expression as elementwise
-from ..expression import functions_in
+from ..expression import functions_in, near
 from ..layout import comment_line
 from ..literals import c_literal
 from ..sizes import factor_text, place_text, size_text
@@ -42,6 +42,8 @@ class ExpressionWriter:
     """The C functions that are called."""
     depth: int = 1
     shown: Location | None = None
+    is_near: bool = False
+    """Whether arguments of sines, cosines and tangents are known to be near 0."""
 
     def line(self, text: str) -> None:
         self.lines.append(f"{INDENT * self.depth}{text}" if text else "")
@@ -72,8 +74,8 @@ class ExpressionWriter:
                 return f"{expression.buffer.name}[{place_text(expression.place)}]"
             case Apply():
                 found = elementwise(expression.call, [self.text(operand) for operand in expression.operands])
-                self.needs |= found.needs
-                return found.text
+                text = near(found.text) if self.is_near else found.text
+                return self.called(text)
             case Clamped():
                 return self.clamped(expression)
             case Fold():

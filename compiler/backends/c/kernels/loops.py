@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ....affine import Affine, Variable, of
-from ....dtypes import DType, is_inexact, real_dtype
+from ....dtypes import DType, dtype_name, is_inexact, real_dtype
 from ....loops.nest import (
     Accumulate,
     Accumulator,
@@ -28,6 +28,7 @@ from ..layout import bare
 from ..sizes import place_text, size_text
 from ..types import c_type, element_type
 from .accumulators import AccumulatorWriter, stack_entries
+from .angles import BLOCK, angles_in, before_angles, widest
 from .expressions import condition_text, variables
 from .reductions import equals, gathering, is_search, longest, replaces
 from .vectors import LANES, SHORT, half_as_wide, may_be_short, runs_on_vectors, widest_vector
@@ -244,6 +245,13 @@ class Writer(AccumulatorWriter):
         if gathered is None:
             self.each_iteration(loop, low, end)
             return
+        if not self.is_near and (angles := angles_in(loop.body)):
+            before = before_angles(loop.body)
+            if before is None:
+                self.each_iteration(loop, low, end)
+            else:
+                self.near_or_far(loop, low, end, gathered, angles, before, is_any=is_any)
+            return
         if is_any and self.is_repeated and may_be_short(loop):
             length = operand(end) if low == "0" else f"({end} - {operand(low)})"
             with self.braces(f"if ({length} < {SHORT} && {length} % {widest_vector(loop)} >= {LANES})"):
@@ -262,6 +270,41 @@ class Writer(AccumulatorWriter):
             return
         self.line(f"#pragma omp simd{self.clauses(gathered)}")
         self.each_iteration(loop, low, end)
+
+    def near_or_far(
+        self,
+        loop: Loop,
+        low: str,
+        end: str,
+        gathered: Sequence[Accumulator],
+        angles: Sequence[Expression],
+        before: Block,
+        *,
+        is_any: bool,
+    ) -> None:
+        """Iterations that compute sines, cosines or tangents: one by one if an argument is far from 0."""
+        if is_known(loop.variable.extent <= BLOCK) or not self.blocks.isdisjoint(gathered):
+            head, start, stop = "", low, end
+        else:
+            start, stop = f"{loop.variable}_near", f"{loop.variable}_near_end"
+            head = f"for (long {start} = {low}; {start} < {end}; {start} += {BLOCK})"
+        with self.braces(head):
+            if head:
+                self.line(f"const long {stop} = {start} + {BLOCK} < {end} ? {start} + {BLOCK} : {end};")
+            self.is_near = True
+            self.line(f"{widest(angles)} tm_far = 0;")
+            self.line("#pragma omp simd reduction(| : tm_far)")
+            variable = loop.variable
+            with self.braces(f"for (long {variable} = {start}; {variable} < {stop}; {variable}++)"):
+                self.statements(before)
+                checks = (f"tm_is_far_{dtype_name(x.dtype)}({bare(self.text(x))})" for x in angles)
+                for check in dict.fromkeys(checks):
+                    self.line(self.called(f"tm_far |= {check};"))
+            with self.braces("if (!tm_far)"):
+                self.iterations(loop, start, stop, gathered, is_any=is_any)
+            self.is_near = False
+            with self.braces("else"):
+                self.each_iteration(loop, start, stop)
 
     def each_iteration(self, loop: Loop, low: str, end: str, last: str = "") -> None:
         before, self.is_repeated = self.is_repeated, True

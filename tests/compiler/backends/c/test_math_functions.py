@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -26,6 +27,9 @@ RANGES: Final[dict[str, list[tuple[float, float]]]] = {
     "log2": [POSITIVE, (0.5, 2), (0.99, 1.01)],
     "log10": [POSITIVE, (0.5, 2), (0.99, 1.01)],
     "log1p": [POSITIVE, (-1, 2), (-0.1, 0.1)],
+    "sin": [POSITIVE, (-4, 4), (-1e4, 1e4), (-1e-5, 1e-5), (-1e12, 1e12)],
+    "cos": [POSITIVE, (-4, 4), (-1e4, 1e4), (-1e12, 1e12)],
+    "tan": [POSITIVE, (-4, 4), (-1e4, 1e4), (-1e-5, 1e-5), (-1e12, 1e12)],
     "arcsin": [(-1.01, 1.01), (-0.5, 0.5), (0.99, 1)],
     "arccos": [(-1.01, 1.01), (-0.5, 0.5), (0.99, 1)],
     "arctan": [POSITIVE, (-3, 3), (-0.5, 0.5), (-1e3, 1e3)],
@@ -130,6 +134,70 @@ def test_functions_of_two_numbers(name: str, dtype: str) -> None:
     with np.errstate(all="ignore"):
         expected = getattr(np, name)(x.astype(exact), y.astype(exact))
     assert errors_to(expected, found).max() <= 1
+
+
+def near_multiples(dtype: Any, count: int) -> Array:
+    """Numbers next to multiples of π/2, where the angle has few digits left, and the numbers nearest to any."""
+    rng = np.random.default_rng(13)
+    largest = np.log(float(np.finfo(dtype).max) / 2)
+    steps = np.concatenate([np.arange(1, count), np.exp(rng.uniform(0, largest, count))])
+    nearest = (
+        [5.319372648326541e255, 6381956970095103.0 * 2.0**797] if dtype == "float64" else [16367173.0 * 2**72]
+    )
+    found: Array = np.concatenate([steps * (np.pi / 2), nearest]).astype(dtype)
+    return np.concatenate([found, -found])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_angles_next_to_quarters_of_a_turn_have_all_digits(name: str, dtype: str) -> None:
+    x = near_multiples(dtype, 20_000)
+    found = tm.compile(getattr(np, name), backend="c")(x)
+    with mpmath.workprec(1200):
+        for place in [*range(0, x.size, 257), x.size // 2 - 1, x.size - 1]:
+            exact = getattr(mpmath, name)(mpmath.mpf(float(x[place])))
+            unit = mpmath.mpf(float(np.spacing(np.abs(found[place]))))
+            assert abs(mpmath.mpf(float(found[place])) - exact) <= unit, x[place]
+    assert errors(name, x, found).max() <= 1
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_far_angles_leave_the_bits_of_near_ones(dtype: str) -> None:
+    """Vectors compute the second thousand of numbers alone."""
+
+    def f(x: Array) -> tuple[Array, Array, Array]:
+        return np.sin(3 * x), np.cos(x) * np.tan(x), np.sum(np.sin(x).reshape(-1, 64), axis=1)
+
+    x = np.random.default_rng(5).uniform(-9, 9, 2048).astype(dtype)
+    far = x.copy()
+    far[:1024:100] *= np.array(1e20, dtype)
+    compiled = tm.compile(f, backend="c")
+    near_results, results = compiled(x), compiled(far)
+    source = compiled.lower(x).c_source
+    assert source is not None
+    assert "if (!tm_far)" in source
+    kept = far == x
+    for one, other in zip(near_results[:2], results[:2], strict=True):
+        np.testing.assert_array_equal(other[kept], one[kept])
+    np.testing.assert_array_equal(results[2][16:], near_results[2][16:])
+    precise = f(far.astype(np.longdouble if dtype == "float64" else np.float64))
+    for found, expected in zip(results, precise, strict=True):
+        # 3x itself is rounded.
+        chosen = kept if found.size == kept.size else np.full(found.size, True)
+        np.testing.assert_allclose(found[chosen], expected[chosen], rtol=0, atol=2000 * np.finfo(dtype).eps)
+
+
+def test_angles_that_other_statements_of_a_loop_decide_are_computed_one_by_one() -> None:
+    def f(x: Array) -> Array:
+        parts = np.stack([x[:-2], x[1:-1], x[2:]])
+        found: Array = np.cos(np.sum(parts * 1e15, axis=0))
+        return found
+
+    x = np.random.default_rng(6).uniform(-9, 9, 300)
+    with np.errstate(all="ignore"):
+        expected = f(x)
+    found = tm.compile(f, backend="c")(x)
+    assert np.abs(found - expected).max() < 2
 
 
 @pytest.mark.slow
