@@ -108,8 +108,16 @@ def near(text: str) -> str:
 
 
 def of_library(text: str) -> str:
-    """The same expression with sines, cosines and tangents of the C library."""
-    return _PERIODIC.sub(lambda found: f"{found[2]}{'f' if found[3] else ''}(", text)
+    """The same expression with sines, cosines and tangents of the C library.
+
+    0 + x has the same cosine as x. Without the sum, gcc merges sine and cosine of a number into one call, which is not
+    vectorised.
+    """
+
+    def called(found: re.Match[str]) -> str:
+        return f"{found[2]}{'f' if found[3] else ''}({'0 + ' if found[2] == 'cos' else ''}"
+
+    return _PERIODIC.sub(called, text)
 
 
 # glibc's libmvec. Functions whose variants differ from NumPy too much are left out.

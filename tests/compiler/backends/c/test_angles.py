@@ -3,6 +3,7 @@
 import numpy as np
 
 from tracemill.compiler.affine import Variable, of
+from tracemill.compiler.backends.c.expression import near, of_library
 from tracemill.compiler.backends.c.kernels.angles import angles_in, before_angles
 from tracemill.compiler.backends.c.kernels.loops import Writer
 from tracemill.compiler.builder import Builder, bind, recording
@@ -72,3 +73,9 @@ def test_arguments_that_only_some_iterations_compute_are_not_computed_before() -
 def test_loops_without_angles_have_no_check() -> None:
     assert angles_in((ROOT, POWER)) == []
     assert "tm_far" not in text_of(ROOT, POWER)
+
+
+def test_angles_may_be_left_to_other_functions() -> None:
+    text = "tm_sin_f64(x) + tm_cos_f32(y) + tm_sinh_f64(x) + tm_tan_f64(1.0)"
+    assert near(text) == "tm_near_sin_f64(x) + tm_near_cos_f32(y) + tm_sinh_f64(x) + tm_near_tan_f64(1.0)"
+    assert of_library(text) == "sin(x) + cosf(0 + y) + tm_sinh_f64(x) + tan(1.0)"

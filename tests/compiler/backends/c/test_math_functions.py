@@ -184,7 +184,9 @@ def test_far_angles_leave_the_bits_of_near_ones(dtype: str) -> None:
     for found, expected in zip(results, precise, strict=True):
         # 3x itself is rounded.
         chosen = kept if found.size == kept.size else np.full(found.size, True)
-        np.testing.assert_allclose(found[chosen], expected[chosen], rtol=0, atol=2000 * np.finfo(dtype).eps)
+        np.testing.assert_allclose(
+            found[chosen], expected[chosen], rtol=0, atol=2000 * float(np.finfo(dtype).eps)
+        )
 
 
 def test_angles_that_other_statements_of_a_loop_decide_are_computed_one_by_one() -> None:
