@@ -82,6 +82,10 @@ def _log_tail(z: Real) -> Real:
     return (2 * mpmath.atanh(s) / s - 2) / z
 
 
+def _power_tail(z: Real) -> Real:
+    return (_log_tail(z) - mpmath.mpf(2) / 3) / z
+
+
 def _cosh_tail(z: Real) -> Real:
     return (mpmath.cosh(mpmath.sqrt(z)) - 1) / z
 
@@ -136,6 +140,15 @@ _ROWS: Final[tuple[tuple[str, Function, Function, Function, float, float, dict[s
         {"f64": 12, "f32": 6},
     ),
     ("log", _log_tail, lambda x: mpmath.mpf(2) / 3, _in_square, 0, 0.02944656, {"f64": 7, "f32": 3}),
+    (
+        "power",
+        _power_tail,
+        lambda x: mpmath.mpf(2) / 5,
+        lambda z: z * z / 2,
+        0,
+        0.02944656,
+        {"f64": 7, "f32": 3},
+    ),
     (
         "sinh",
         _tail_of_odd(mpmath.sinh),

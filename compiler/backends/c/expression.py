@@ -64,7 +64,7 @@ def spelled(call: Call) -> str:
     if exponent is not None:
         return f"tm_power_{POWERS[exponent]}_{{t}}({{0}})"
     if call.op == "power" and may_be_root(call):
-        return "({1} == 0.5 ? sqrt{f}({0}) : pow{f}({0}, {1}))"
+        return "({1} == 0.5 ? sqrt{f}({0}) : tm_power_{t}({0}, {1}))"
     given, made = (_KINDS[kind(value.dtype)] for value in (call.inputs[0], call.outputs[0]))
     return next(spelling[key] for key in (f"c_{given}_{made}", f"c_{given}", "c") if key in spelling)
 

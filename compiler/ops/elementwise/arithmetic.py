@@ -128,8 +128,7 @@ def _power_dy(out: Value, x: Value, y: Value) -> Value:
 POWER_DERIVATIVES = (_power_dx, _power_dy)
 """Those of x to the power y by x and by y."""
 
-_binary("power", *POWER_DERIVATIVES, "pow{f}({0}, {1})", "libdevice.pow({0}, {1})", doc="x to the power y.",
-        c_int="tm_power_{t}({0}, {1})", c_complex="tm_power_{t}({0}, {1})",
+_binary("power", *POWER_DERIVATIVES, "tm_power_{t}({0}, {1})", "libdevice.pow({0}, {1})", doc="x to the power y.",
         triton_int="tm_power_int({0}, {1})")  # fmt: skip
 
 

@@ -1,8 +1,10 @@
 """The functions that C programs compute themselves: their errors in units in the last place, and special values."""
 
 import ctypes
+import shutil
 import subprocess
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,6 +41,8 @@ RANGES: Final[dict[str, list[tuple[float, float]]]] = {
     "arctanh": [(-1.01, 1.01), (-0.5, 0.5), (0.99, 1), (-1e-7, 1e-7)],
 }
 """The functions, and where they are tested; `POSITIVE` numbers have random bits."""
+
+OF_TWO: Final = ("arctan2", "hypot", "power")
 
 LARGEST_ERRORS: Final = {("tanh", "float32"): 2.7}
 """Of the others it is 1."""
@@ -126,7 +130,7 @@ def pairs(dtype: Any, count: int) -> tuple[Array, Array]:
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("name", ["arctan2", "hypot"])
+@pytest.mark.parametrize("name", OF_TWO)
 def test_functions_of_two_numbers(name: str, dtype: str) -> None:
     x, y = pairs(dtype, 20_000)
     exact = np.longdouble if dtype == "float64" else np.float64
@@ -134,6 +138,31 @@ def test_functions_of_two_numbers(name: str, dtype: str) -> None:
     with np.errstate(all="ignore"):
         expected = getattr(np, name)(x.astype(exact), y.astype(exact))
     assert errors_to(expected, found).max() <= 1
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("spread", [0.001, 0.6, 300.0])
+def test_powers_near_overflow_and_underflow_have_all_digits(dtype: str, spread: float) -> None:
+    """Where the exponent multiplies the error of the logarithm by the largest number."""
+    rng = np.random.default_rng(17)
+    exact = np.longdouble if dtype == "float64" else np.float64
+    largest = np.log(float(np.finfo(dtype).max))
+    x = np.exp(rng.uniform(-spread, spread, 20_000) * min(1.0, largest / 300 * 0.99)).astype(dtype)
+    with np.errstate(all="ignore"):
+        y = (rng.uniform(-1.05 * largest, 1.05 * largest, x.size) / np.log(x.astype(exact))).astype(dtype)
+        expected = np.power(x.astype(exact), y.astype(exact))
+    found = tm.compile(np.power, backend="c")(x, y)
+    assert errors_to(expected, found).max() <= 1
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_exact_powers_are_exact(dtype: str) -> None:
+    most = 2 ** (np.finfo(dtype).nmant + 1)
+    cases = [(base, n) for base in range(2, 100) for n in range(60) if base**n < most]
+    x, y = (np.array(numbers, dtype) for numbers in zip(*cases, strict=True))
+    power = tm.compile(np.power, backend="c")
+    np.testing.assert_array_equal(power(x, y), np.array([base**n for base, n in cases], dtype))
+    np.testing.assert_array_equal(power(x * x, np.full_like(x, 0.5)), x)
 
 
 def near_multiples(dtype: Any, count: int) -> Array:
@@ -250,38 +279,52 @@ def in_c(name: str) -> str:
     return name.replace("arc", "a")
 
 
-def library(folder: Path, flags: list[str]) -> Callable[[str, Array], Array]:
+def library(folder: Path, flags: list[str], compiler: str = "cc") -> Callable[..., Array]:
     """All functions, compiled with these flags."""
-    names = [f"tm_{in_c(name)}_{dtype}" for name in RANGES for dtype in ("f64", "f32")]
-    loops = [
-        f"void all_{name}(const {kind} *x, {kind} *y, long n)\n"
-        f"{{\n    for (long i = 0; i < n; i++) y[i] = {name}(x[i]);\n}}\n"
-        for name in names
-        for kind in (["double"] if name.endswith("f64") else ["float"])
-    ]
+    names = [f"tm_{in_c(name)}_{dtype}" for name in (*RANGES, *OF_TWO) for dtype in ("f64", "f32")]
+    loops = [loop_text(name) for name in names]
     head = "#include <math.h>\n#include <stdbool.h>\n#include <stdint.h>\n"
-    source = folder / f"functions{len(flags)}.c"
+    source = folder / f"functions{len(flags)}_{compiler}.c"
     source.write_text(head + source_of(names) + "\n".join(loops))
     made = source.with_suffix(".so")
-    subprocess.run(["cc", *FLAGS, *flags, str(source), "-o", str(made), "-lm"], check=True)
+    subprocess.run([compiler, *FLAGS, *flags, str(source), "-o", str(made), "-lm"], check=True)
     loaded = ctypes.CDLL(str(made))
 
-    def run(name: str, x: Array) -> Array:
-        y = np.empty_like(x)
-        suffix = "f64" if x.dtype == np.float64 else "f32"
-        pointers = (ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data))
-        getattr(loaded, f"all_tm_{in_c(name)}_{suffix}")(*pointers, ctypes.c_long(x.size))
-        return y
+    def run(name: str, *given: Array) -> Array:
+        out = np.empty_like(given[0])
+        suffix = "f64" if out.dtype == np.float64 else "f32"
+        pointers = (ctypes.c_void_p(array.ctypes.data) for array in (*given, out))
+        getattr(loaded, f"all_tm_{in_c(name)}_{suffix}")(*pointers, ctypes.c_long(out.size))
+        return out
 
     return run
 
 
+def loop_text(name: str) -> str:
+    kind = "double" if name.endswith("f64") else "float"
+    given = ("x", "y") if any(in_c(two) in name for two in OF_TWO) else ("x",)
+    parameters = "".join(f"const {kind} *{one}, " for one in given)
+    arguments = ", ".join(f"{one}[i]" for one in given)
+    return (
+        f"void all_{name}({parameters}{kind} *out, long n)\n"
+        f"{{\n    for (long i = 0; i < n; i++) out[i] = {name}({arguments});\n}}\n"
+    )
+
+
+def assert_same_bits(one: Callable[..., Array], other: Callable[..., Array]) -> None:
+    for name, dtype in product((*RANGES, *OF_TWO), (np.float64, np.float32)):
+        given = pairs(dtype, 5_000) if name in OF_TWO else (numbers(name, dtype, 5_000),)
+        x, y = one(name, *given), other(name, *given)
+        same = (x == y) & (np.signbit(x) == np.signbit(y)) | (np.isnan(x) & np.isnan(y))
+        assert same.all(), (name, *(numbers[~same][:5] for numbers in given))
+
+
 def test_bits_do_not_depend_on_optimisation(tmp_path: Path) -> None:
-    plain = library(tmp_path, ["-O1", "-mfma"])
-    wide = library(tmp_path, ["-O3", "-march=native", "-mprefer-vector-width=512"])
-    for name in RANGES:
-        for dtype in (np.float64, np.float32):
-            x = numbers(name, dtype, 5_000)
-            one, other = plain(name, x), wide(name, x)
-            same = (one == other) & (np.signbit(one) == np.signbit(other)) | (np.isnan(one) & np.isnan(other))
-            assert same.all(), (name, x[~same][:5])
+    wide = ["-O3", "-march=native", "-mprefer-vector-width=512"]
+    assert_same_bits(library(tmp_path, ["-O1", "-mfma"]), library(tmp_path, wide))
+
+
+@pytest.mark.skipif(None in (shutil.which("gcc"), shutil.which("clang")), reason="one of them is missing")
+def test_gcc_and_clang_compute_the_same_bits(tmp_path: Path) -> None:
+    both = (library(tmp_path, ["-march=native"], compiler) for compiler in ("gcc", "clang"))
+    assert_same_bits(*both)
