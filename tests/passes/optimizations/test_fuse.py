@@ -426,7 +426,8 @@ def test_what_is_dear_is_not_computed_for_each_of_sums_in_turn() -> None:
     graph = share_subexpressions(recorded(chain, "f64[1000]"))
     library = CLibrary(partial(print_function, options=COptions()))
     print_module(checked(graph), NUMPY, library=library)
-    assert sum(function.text.count("= sin(") for function in library.functions) <= 6
+    computed = sum(function.text.count("= tm_sin_f64(") for function in library.functions)
+    assert 4 <= computed <= 6
 
 
 def test_plans_for_long_chains_try_only_what_a_kernel_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
