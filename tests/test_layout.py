@@ -86,6 +86,7 @@ FOLDERS = """
     passes/simplification
     passes/rewrite_rules/
     passes/fusion
+    passes/blocking
     passes/transforms
     passes/optimizations
     runtime/files

@@ -103,7 +103,7 @@ def _report(graph: Graph, costs: Costs, kept: Mapping[int, int] | None) -> Repor
 
 
 def _with_fused_graphs(call: Call, costs: Costs) -> Call:
-    if call.op in ("kernel", "tiled") or not any(True for _ in called((call,))):
+    if call.op == "kernel" or not any(True for _ in called((call,))):
         return call
     kept = kept_places(call)
     params = {name: _fused(param, costs, kept.get(name, {})) for name, param in call.params.items()}

@@ -6,6 +6,7 @@ from functools import partial
 from ...compiler.ir import Graph
 from ...passes.fusion.cost import CPU, Costs
 from ...passes.lowering.inline_calls import inline_calls
+from ...passes.optimizations.block_rows import block_rows
 from ...passes.optimizations.fuse import fuse
 from ...passes.optimizations.select_scattered import select_scattered
 from ...passes.optimizations.split_concatenate import split_concatenate
@@ -28,7 +29,7 @@ def passes_for(backend: str) -> tuple[Callable[[Graph], Graph], ...]:
     if backend == "numpy":
         return (tile,)
     if backend == "c":
-        return inline_calls, fuse
+        return inline_calls, block_rows, fuse
     before = (inline_calls, select_scattered, simplify, share_subexpressions, split_concatenate)
     return *before, partial(fuse, costs=costs_for(backend)), remove_dead_code
 

@@ -49,10 +49,9 @@ def helper_functions(module: Module) -> list[list[str]]:
     return [[*NEW_MEMORY.splitlines()], *functions] if module.makes_memory else functions
 
 
-def nested_functions(module: Module) -> list[list[str]]:
-    """Functions for the graphs that are called; writing one may find more."""
+def nested_functions(module: Module, done: int = 0) -> list[list[str]]:
+    """Functions for the graphs that are called, except the first ones, which are `done`; writing one may find more."""
     functions: list[list[str]] = []
-    done = 0
     while done < len(module.nested):
         nested, name = list(module.nested.items())[done]
         graph = nested.graph

@@ -52,6 +52,7 @@ def print_module(
         bodies.append(reference_function(graph, module, parameters))
     nested = nested_functions(module)
     of_tiles = tile_functions(module)
+    nested += nested_functions(module, len(nested))  # those of tiles
     called = called_library(module)
     if is_checked:
         bodies += called.finding() if called else []
@@ -149,7 +150,7 @@ def _imports(module: Module, main: Function, check: bool) -> list[str]:
     standard = {
         *["base64"] * packed,
         *["collections", "os"] * bool(module.tiles),
-        *["contextvars"] * main.may_warn,
+        *["contextvars"] * (main.may_warn or bool(module.tiles)),
         *["sys", "time"] * check,
         *(called.imports if called else ()),
         *(called.imports_of_check if called and check else ()),

@@ -188,8 +188,11 @@ def tile_functions(module: Module) -> list[list[str]]:
     """The functions of all tiles and, if there are any, those that run them."""
     functions: list[list[str]] = []
     arena_bytes = 0
-    for tile, (name, memory) in module.tiles.items():
+    waiting = list(module.tiles)
+    for tile in waiting:
+        name, memory = module.tiles[tile]
         function, lines = _tile(tile, name, module)
+        waiting += list(module.tiles)[len(waiting) :]  # those of tiles in tiles
         functions += [_memory(memory, function, module.sizes_in(tile.graph)), lines]
         if not module.sizes:
             arena_bytes = max(arena_bytes, function.arena_bytes)

@@ -140,6 +140,6 @@ register(
         by_decomposition,
         spelling=None,
         effect=None,
-        doc="The outputs of a graph for one part of the inputs after the other, joined; made by `tile`.",
+        doc="The outputs of a graph for one part of the inputs after the other, joined; made by passes.",
     )
 )

@@ -21,6 +21,7 @@ from ..sizes import factor_text, names_in_call, size_text, size_variable
 from ..types import element_type
 from .graph import FunctionOf, GraphFunction, graph_function, scratch_bytes
 from .interface import RELEASING
+from .tiles import tiled
 
 UNKNOWN_STEPS = 100
 """The expected number of steps of a `while_loop`. Without a limit there may be very many: other threads run
@@ -404,5 +405,6 @@ _FORMS = {
     "linear_call": _call,
     "scan": _scan,
     "switch": _switch,
+    "tiled": tiled,
     "while_loop": _while,
 }

@@ -20,6 +20,7 @@ from ..kernels.reductions import DECLARATIONS
 from ..layout import folded_lines
 from ..nests.nest import DECLARATIONS as NESTS
 from ..nests.nest import nest_function
+from ..row_products import row_products_text
 from ..sizes import size_functions
 from ..steps import step_function
 from ..steps.matrices import DECLARATIONS as MATRICES
@@ -70,7 +71,13 @@ def functions_text(functions: Sequence[CFunction], callers: str = "", pool: str 
     declarations += [INTERRUPTION] * (CALL in text) + [APART] * ("TM_APART" in text)
     declarations += [NESTS] * ("TM_NEST " in text) + [LENGTHS] * (TOO_LONG in text or "tm_length(" in text)
     declarations += filter(
-        None, [blas_text(text), MATRICES * (FAILED in text), pool * (CALL_OF_POOL in text)]
+        None,
+        [
+            blas_text(text),
+            row_products_text(text),
+            MATRICES * (FAILED in text),
+            pool * (CALL_OF_POOL in text),
+        ],
     )
     includes = "".join(
         f"#include <{header}.h>\n" for header, needed in INCLUDES.items() if re.search(needed, text)

@@ -1,0 +1,1 @@
+"""The parts of `block_rows`: chains of products, and parts of their graphs."""
