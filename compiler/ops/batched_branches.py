@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 from ..builder import bind
 from ..dtypes import INT64
+from ..errors import SideEffectError
 from ..ir import Graph, Value
+from ..op import PRINTS, has_effect
 from ..value_ops import broadcast_to, constant, reshape, where
 from .collective_calls import refuse_collectives
 
@@ -26,6 +28,19 @@ def refuse_collectives_in(graphs: Sequence[Graph]) -> None:
         "is in a branch or a loop that only some of the examples may run",
         "compute it before and use the result there",
     )
+
+
+def refuse_prints_in(graphs: Sequence[Graph]) -> None:
+    """Raises `SideEffectError` if graphs that only some examples run print: they run for all examples, so that lines of
+    others would appear."""
+    for graph in graphs:
+        for call in graph.calls:
+            if has_effect(call, PRINTS):
+                raise SideEffectError(
+                    "under vmap a branch or a loop prints that only some of the examples may run: print after it, for "
+                    "all examples, or loop over the examples instead, [f(x) for x in batch]",
+                    call.location,
+                )
 
 
 def fill_inactive_examples(mask: Value, values: Sequence[Value], mapped: Sequence[bool]) -> tuple[Value, ...]:

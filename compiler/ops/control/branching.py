@@ -12,7 +12,12 @@ from ...op import DifferentiateGraph, Linear, Op, Rebuilt, register
 from ...symbolic_size import same_shape
 from ...value_ops import convert, equal, full, logical_not, maximum, minimum
 from ..batch_axes import in_front
-from ..batched_branches import fill_inactive_examples, refuse_collectives_in, select_examples
+from ..batched_branches import (
+    fill_inactive_examples,
+    refuse_collectives_in,
+    refuse_prints_in,
+    select_examples,
+)
 from ..nested_graphs import graph_of, refuse_own_lengths, spread
 
 FAMILY = "branching"
@@ -163,6 +168,7 @@ def _switch_batch(
     if not mapped[0]:
         return bind_all("switch", *inputs, branches=tuple(batched))
     refuse_collectives_in(branches)
+    refuse_prints_in(branches)
     if not size:
         return tuple(full(value.shape, 0, value.dtype) for value in batched[0].outputs)
     return _select_branch(index, operands, mapped[1:], batched)

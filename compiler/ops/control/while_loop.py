@@ -33,7 +33,12 @@ from ...value_ops import (
     zeros_like,
 )
 from ..batch_axes import in_front, leading
-from ..batched_branches import fill_inactive_examples, refuse_collectives_in, select_examples
+from ..batched_branches import (
+    fill_inactive_examples,
+    refuse_collectives_in,
+    refuse_prints_in,
+    select_examples,
+)
 from ..collective_calls import mapped_values
 from ..nested_graphs import graph_of, needed_calls, rearranged, spread, spreading
 
@@ -332,6 +337,7 @@ def _while_batch(
     each_its_own = cond.outputs[0] in mapped_values(cond, marks)
     if each_its_own:
         refuse_collectives_in((cond, body))
+        refuse_prints_in((cond, body))
         marks = [*mapped[:consts], *(True for _ in inputs[consts:])]
     carry_axes = [0 if mark else None for mark in marks[consts:]]
     in_axes = [0 if is_mapped else None for is_mapped in mapped[:consts]] + carry_axes

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from tracemill.compiler.errors import ConcretizationError, RecompileWarning
+from tracemill.compiler.errors import ConcretizationError, RecompileWarning, SideEffectError
 
 X = np.array([1.0, 2.0, 3.0])
 
@@ -205,3 +205,54 @@ def test_a_function_that_writes_to_a_standard_stream_runs_uncompiled(
         compiled(1.0)
     compiled(2.0)
     assert capsys.readouterr().out == "eacheach"
+
+
+def in_a_branch(x: Any) -> Any:
+    if x[0] > 0:
+        print("positive", x[0])
+    return x.sum()
+
+
+def in_cond(x: Any) -> Any:
+    def positive(x: Any) -> Any:
+        print("positive", x[0])
+        return x * 2
+
+    return tm.cond(x[0] > 0, positive, lambda x: x, x)
+
+
+def in_a_loop(x: Any) -> Any:
+    total = x.sum()
+    while total > 1:
+        print("halved", total)
+        total = total / 2
+    return total
+
+
+@pytest.mark.parametrize("function", [in_a_branch, in_cond, in_a_loop])
+def test_a_print_that_only_some_examples_reach_is_refused_in_a_batch(
+    function: Callable[[Any], Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    batch = np.stack([X, -X])
+    for mapped in (tm.vmap(function), tm.compile(tm.vmap(function)), tm.vmap(tm.compile(function))):
+        with pytest.raises(
+            SideEffectError, match=r"prints that only some of the examples may run: print after it"
+        ):
+            mapped(batch)
+    assert capsys.readouterr().out == ""
+    assert printed(tm.compile(function), X, capsys) == printed(function, X, capsys) != ""
+
+
+def test_a_branch_that_all_examples_take_together_prints_in_a_batch(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def f(x: Any, is_shown: Any) -> Any:
+        if is_shown > 0:
+            print("sum", x.sum())
+        return x * 2
+
+    mapped = tm.compile(lambda batch, is_shown: tm.vmap(lambda x: f(x, is_shown))(batch))
+    mapped(np.stack([X, -X]), 1.0)
+    assert capsys.readouterr().out == "sum 6.0\nsum -6.0\n"
+    mapped(np.stack([X, -X]), -1.0)
+    assert capsys.readouterr().out == ""
