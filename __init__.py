@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from tracemill.runtime.eager.pytrees import register_dataclass, register_pytree
     from tracemill.runtime.gpu.device_array import DeviceArray
     from tracemill.runtime.gpu.device_put import device_put
+    from tracemill.runtime.machine.result_memory import MemoryStats, memory_stats
     from tracemill.runtime.machine.threads import get_num_threads, set_num_threads
     from tracemill.runtime.rules.callback import pure_callback
     from tracemill.runtime.rules.check_rule import check_rule
@@ -130,6 +131,7 @@ _HOMES = {
     "runtime.derivatives.jacobians.coloured_derivatives": ("Sparsity",),
     "runtime.derivatives.jacobians.sparse_jacobians": ("sparsity",),
     "runtime.derivatives.stop_gradient": ("stop_gradient",),
+    "runtime.machine.result_memory": ("MemoryStats", "memory_stats"),
     "runtime.machine.threads": ("get_num_threads", "set_num_threads"),
     "runtime.batching.vmap": ("chunk_vmap", "vmap"),
     "runtime.control_flow.while_loop": ("while_loop",),
@@ -153,6 +155,7 @@ __all__ = [
     "Graph",
     "Interpreter",
     "LoadedFunction",
+    "MemoryStats",
     "Sparsity",
     "TracemillError",
     "Transformer",
@@ -193,6 +196,7 @@ __all__ = [
     "linearize",
     "load",
     "map",
+    "memory_stats",
     "nan_report",
     "nn",
     "numpy",

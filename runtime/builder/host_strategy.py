@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...compiler.backends.c.threads.pool_text import CALL
+from ...compiler.backends.python.module import LARGE_ARRAY
 from ...compiler.ir import Graph
 from ...compiler.ops.control.printing import keep_line
 from ..cache.disk_cache import cache_key, versions_in_use
 from ..cache.entry import Entry
+from ..machine.result_memory import array_maker
 from ..machine.target import Target
 from ..machine.thread_pool import address_of_pool
 from ..machine.threads import get_num_threads
@@ -49,7 +51,7 @@ class HostStrategy:
 
     def stored(self, entry: Entry) -> Build:
         source = entry.text(_PYTHON)
-        function = load_module(source, entry.about[_ENTRY], _SHARED)
+        function = load_module(source, entry.about[_ENTRY], self._shared(source))
         c_source = entry.text(_C) if _C in entry.members else None
         if LIBRARY in entry.members:
             link(function, entry.members[LIBRARY], entry.folder, self._pool(c_source or ""))
@@ -72,13 +74,19 @@ class HostStrategy:
         name = entry_name(graph)
 
         def load(folder: Path | None) -> Build:
-            shared: Mapping[str, Any] = {**_SHARED, **callbacks(graph, NUMPY)}
+            shared: Mapping[str, Any] = {**self._shared(source.python), **callbacks(graph, NUMPY)}
             function = load_module(source.python, name, shared)
             if source.c is not None:
                 link(function, members[LIBRARY], folder, self._pool(source.c))
             return Build(function, source.python, folder / _PYTHON if folder else None, c_source=source.c)
 
         return Printed(members, {_ENTRY: name}, load)
+
+    def _shared(self, text: str) -> Mapping[str, Any]:
+        """What a module with this text shares with others."""
+        if LARGE_ARRAY not in text:
+            return _SHARED
+        return {**_SHARED, LARGE_ARRAY: array_maker(self.target.toolchain)}
 
     def _pool(self, text: str) -> int | None:
         """The address of the pool of threads, if a C text shares loops."""

@@ -2,18 +2,12 @@
 
 import ctypes
 import warnings
-from pathlib import Path
-from typing import Final
 
 from ...compiler.backends.c.threads.pool_text import EXPORTED, library_text
 from ...compiler.errors import CompilerError, CompilerWarning, MissingCompilerError
-from ..cache.disk_cache import DiskCache, cache_key, default_cache
 from .loaded_library import LoadedLibrary
+from .own_library import own_library
 from .toolchain import Toolchain
-
-_LIBRARY: Final = "threads.so"
-_TEXT: Final = "threads.c"
-_FLAGS: Final = ("-pthread",)
 
 _loaded: dict[str, LoadedLibrary] = {}
 """The pool of this process. It stays: its threads run its code."""
@@ -45,22 +39,5 @@ def _address_in(pool: LoadedLibrary) -> int | None:
 
 
 def _pool(compiler: Toolchain) -> LoadedLibrary:
-    """The pool from the disk cache, or newly compiled. It is not counted among the programs in the cache."""
-    text, programs = library_text(), default_cache()
-    cache = None if programs.why_not else DiskCache(programs.folder, programs.max_bytes)
-    key = cache_key(ir=text, backend="threads", versions=compiler.identity())
-    if cache is not None and (entry := cache.load(key)) is not None:
-        return _checked(entry.members[_LIBRARY], entry.folder / _LIBRARY)
-    library = compiler.compile(text, keeps_text=False, more=_FLAGS)
-    folder: Path | None = None
-    if cache is not None:
-        members = {_TEXT: text.encode(), _LIBRARY: library}
-        folder = cache.store(key, members, {"function": "threads", "backend": "c"})
-    return _checked(library, None if folder is None else folder / _LIBRARY)
-
-
-def _checked(content: bytes, file: Path | None) -> LoadedLibrary:
-    """Raises `AttributeError` if a library is not the pool."""
-    loaded = LoadedLibrary(content, file)
-    _address_in(loaded)
-    return loaded
+    """Raises `AttributeError` if the library is not the pool."""
+    return own_library("threads", library_text(), compiler, _address_in)

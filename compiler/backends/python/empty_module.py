@@ -9,7 +9,7 @@ from ...ir import Graph
 # Importing these enters their forms into the table.
 from . import lengths, loops, nested, tiles
 from .form import FORMS
-from .module import RESERVED, CallWriter, Module
+from .module import LARGE_ARRAY, RESERVED, CallWriter, Module
 from .named_sizes import size_variables
 from .native_library import NATIVE_NAMES, NativeLibrary
 from .self_check import self_check_names
@@ -36,6 +36,7 @@ FIXED_NAMES: Final = (
     "outside",
     "outputs",
     "new_memory",
+    LARGE_ARRAY,
     *NATIVE_NAMES,
     *tiles.NAMES,
 )

@@ -286,7 +286,8 @@ class Function:
                 lines += self._filled(name, self.fillings[call.inputs[place]], type, target, scope)
                 target = name
             if target != name:
-                lines.append(f"    {name} = {target or f'np.empty({scope.type(type)})'}")
+                new = target or self.module.new_result(type, scope.type(type))
+                lines.append(f"    {name} = {new}")
             arguments.append(name)
             self.in_order.add(name)
             scope.of[output] = name

@@ -12,6 +12,7 @@ from ...free_sizes import names_bound_in, sizes_in_graph
 from ...identifiers import identifier
 from ...ir import ArrayType, Call, Constant, Extent, Graph, Value
 from ...op import all_ops
+from ...symbolic_size import is_known
 from .literals import dtype_text, number_name, number_text
 from .named_sizes import names_of_sizes, size_text
 from .native_library import NativeFunction, NativeLibrary
@@ -19,6 +20,12 @@ from .text import Names
 
 PAGE = 4096
 """Memory with at least this many bytes is worth aligning."""
+
+LARGE = 1 << 25
+"""Bytes from which on malloc gives memory back to the system when an array dies."""
+
+LARGE_ARRAY = "large_array"
+"""The name of the function that makes results of this size and more."""
 
 MODULES = (
     "base64",
@@ -133,6 +140,8 @@ class Module:
     """The variables of nested graphs, which are parameters of their functions."""
     makes_memory: bool = False
     """Whether `new_memory` was used: the module has a function of that name."""
+    makes_large_arrays: bool = False
+    """Whether `large_array` was used."""
     library: NativeLibrary | None = None
     """Collects functions that replace statements; None if everything is NumPy."""
 
@@ -200,6 +209,16 @@ class Module:
             return f"np.empty({self.size(nbytes)}, np.uint8)"
         self.makes_memory = True
         return f"new_memory({self.size(nbytes)})"
+
+    def new_result(self, type: ArrayType, text: str) -> str:
+        """New memory for a result of a native function, whose type is written so."""
+        if is_known(type.nbytes < LARGE):
+            return f"np.empty({text})"
+        self.makes_large_arrays = True
+        if is_known(type.nbytes >= LARGE):
+            return f"{LARGE_ARRAY}({text})"
+        size, most = self.size(type.size), LARGE // type.dtype.itemsize
+        return f"(np.empty if {size} < {most} else {LARGE_ARRAY})({text})"
 
     def note_dtype(self, dtype: DType) -> None:
         self.uses_bfloat16 |= dtype.name == "bfloat16"

@@ -5,7 +5,7 @@ from typing import Final
 from .empty_module import parameters_of
 from .function import has_effects, planned_nested
 from .literals import array_text, packed_text, unpacking_text
-from .module import Module
+from .module import LARGE_ARRAY, Module
 from .native_library import NativeLibrary
 
 NEW_MEMORY: Final = """\
@@ -31,6 +31,10 @@ def constants_text(module: Module) -> list[str]:
         f"{name} = None  # a Python function, set by whoever loads this module"
         for name, _ in module.callbacks
     ]
+    if module.makes_large_arrays:
+        lines.append(
+            f"{LARGE_ARRAY} = np.empty  # Tracemill passes a function that reuses memory of earlier results"
+        )
     if called := called_library(module):
         lines += [f"{f.name} = None  # a {called.language} function, set by `link`" for f in called.functions]
     return lines

@@ -309,7 +309,7 @@ def test_short_kernels_between_products_of_numpy_leave_it_the_cores() -> None:
         return np.tanh(np.exp(x) - 1)
 
     def between(x: Any) -> Any:
-        return hidden(x @ x) @ x
+        return x @ hidden(x @ x)
 
     assert may_share(hidden, 300) == ["1"]
     assert may_share(between, 300) == ["0"]
