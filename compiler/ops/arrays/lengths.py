@@ -26,7 +26,7 @@ def _length_type(count: ArrayType, *, dim: Extent, most: Extent | None = None) -
 
 def _length(count: Any, dim: Any, most: Any = None) -> Any:
     """An array that is as long as the count says. It needs no memory, which a huge length would not find."""
-    return np.ndarray((int(count),), bool, b"\0", 0, (0,))
+    return np.ndarray((int(count),), bool, bytearray(1), 0, (0,))
 
 
 def _no_length_for_each_example(inputs: Any, size: int, **params: Any) -> Any:
