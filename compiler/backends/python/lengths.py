@@ -14,7 +14,7 @@ def _length(call: Call, scope: Scope, target: str | None) -> list[str]:
     name = scope.name(call)
     return [
         f"    {size} = int({scope.scalar(call.inputs[0])})",
-        f'    {name} = np.ndarray(({size},), np.bool_, bytearray(1), 0, (0,))',
+        f"    {name} = np.ndarray(({size},), np.bool_, bytearray(1), 0, (0,))",
     ]
 
 
