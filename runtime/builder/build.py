@@ -88,7 +88,10 @@ def _build_in_tiers(target: Target, graph: Graph, donated: Sequence[int]) -> Bui
         if entry is not None:
             return _build_by(strategy, graph, donated, None)
     first = _build_by(HostStrategy(NUMPY), graph, donated, None)
-    return replace(first, function=Tiered(first.function, lambda: _build_by(strategy, graph, donated, None)))
+    tiered = Tiered(
+        first.function, lambda: _build_by(strategy, graph, donated, None), may_stay=target.falls_back
+    )
+    return replace(first, function=tiered)
 
 
 def _build_for_gpu(graph: Graph, target: Target, donated: Sequence[int], scope: Observed | None) -> Build:

@@ -14,7 +14,7 @@ from .compiler_process import compiled
 _PACKAGE: Final = "ziglang"
 _FIRST: Final = "int tm_first;\n"
 _SECONDS: Final = 120.0
-"""The time limit for it."""
+"""The time limit for compiling that line."""
 
 
 def packaged_command() -> list[str] | None:
@@ -39,7 +39,7 @@ def prepare(command: Sequence[str], flags: Sequence[str]) -> None:
         CompilerError: it cannot compile a line.
     """
     print(
-        f"Tracemill prepares the C compiler of the package {_PACKAGE}: once, for about 10 seconds",
+        f"Tracemill prepares the C compiler of the package {_PACKAGE} (once, about 10 seconds)",
         file=sys.stderr,
         flush=True,
     )

@@ -407,3 +407,26 @@ def test_the_key_error_of_a_dict_without_such_keys_names_the_key() -> None:
         tm.compile(found)(3)
     with pytest.raises(KeyError, match=r"^\(3, 4\)$"):
         tm.compile(lambda a, b: {1: 2}[(a, b)])(3, 4)  # type: ignore[index]
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_a_tree_of_dicts_is_walked_until_a_leaf(backend: str) -> None:
+    tree: dict[str, Any] = {
+        "f": 0, "t": 0.5, "l": {"v": 1}, "r": {"f": 1, "t": -0.2, "l": {"v": 2}, "r": {"v": 3}},
+    }  # fmt: skip
+
+    def leaf(x: Any) -> Any:
+        node = tree
+        while "v" not in node:
+            node = node["l"] if x[node["f"]] < node["t"] else node["r"]
+        return node["v"]
+
+    compiled = tm.compile(leaf, backend=backend)
+    for x in ([0.1, 0.2], [0.9, 0.2], [0.9, -0.9]):
+        assert compiled(np.array(x)) == leaf(np.array(x))
+
+    def leaves(rows: Any) -> Any:
+        return np.array([leaf(row) for row in rows])
+
+    rows = np.random.default_rng(0).normal(size=(6, 2))
+    np.testing.assert_array_equal(tm.compile(leaves, backend=backend)(rows), leaves(rows))

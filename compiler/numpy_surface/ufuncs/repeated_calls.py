@@ -42,7 +42,7 @@ class Recording:
     layout: Layout | None
     is_scalar: bool
 
-    def again(self, trace: Trace, values: Sequence[Value]) -> TracedArray:
+    def replay(self, trace: Trace, values: Sequence[Value]) -> TracedArray:
         """Record the same for other operands."""
         found = list(values)
         location = trace.where()
@@ -85,25 +85,25 @@ def repeated(function: Callable[..., Any], *operands: Any) -> Any:
     """``function(*operands)``, for a function that makes a new array by calls that depend only on the types and layouts
     of arrays among its operands, and on the values of Python numbers."""
     trace = current_builder()
-    if type(trace) is not Trace:  # others compute, too
+    if type(trace) is not Trace:  # other traces also compute
         return function(*operands)
-    key: list[Hashable] = [function]
+    parts: list[Hashable] = [function]
     values: list[Value] = []
     for x in operands:
         kind = type(x)
         if kind is TracedArray:
             if x._views or x.weak is not None:
                 return function(*operands)
-            key += (x.type.dtype, x.type.shape, x.is_scalar, _layout_to_tell(x._storage.layout))
+            parts += (x.type.dtype, x.type.shape, x.is_scalar, _layout_to_tell(x._storage.layout))
             value = x.value
         elif kind is np.ndarray:
-            key += (x.dtype, x.shape, x.strides)
+            parts += (x.dtype, x.shape, x.strides)
             value = as_value(x)
         elif kind is float or kind is int:
-            key.append(exact(x))
+            parts.append(exact(x))
             continue
         elif kind is np.ufunc:
-            key.append(x)
+            parts.append(x)
             continue
         else:
             return function(*operands)
@@ -112,14 +112,14 @@ def repeated(function: Callable[..., Any], *operands: Any) -> Any:
         values.append(value)
     if len(set(values)) < len(values):
         return function(*operands)
-    same = tuple(key)
-    known = trace.recordings.get(same)
+    key = tuple(parts)
+    known = trace.recordings.get(key)
     if known is not None:
-        return known.again(trace, values)
+        return known.replay(trace, values)
     before, number = len(trace.calls), next_number()
     result = function(*operands)
     if type(result) is TracedArray and result._storage.number > number:  # not that of an argument `out`
-        trace.recordings[same] = _recording(values, trace.calls[before:], result)
+        trace.recordings[key] = _recording(values, trace.calls[before:], result)
     return result
 
 

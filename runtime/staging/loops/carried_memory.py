@@ -178,7 +178,7 @@ class CarriedMemory:
                 make_unreadable(
                     leaf._storage, f"the {self.where} has written to as `{name}`, which it also rebinds"
                 )
-            if i in self.exchanged:
+            if i in self.exchanged or not is_traced(leaving):  # a number has no memory
                 continue
             if not (has_iterations and self._is_made_in_iteration(leaving)):
                 share(leaf._storage, leaves[i]._storage, statement)

@@ -83,13 +83,16 @@ def test_what_is_compiled_in_the_background_is_on_disk_afterwards() -> None:
     assert statistics.compiled == compiled
 
 
-def test_a_compiler_that_fails_leaves_numpy_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiler_that_fails_leaves_numpy_with_a_warning_if_no_backend_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def fails(strategy: HostStrategy, text: str) -> bytes:
         raise CompilerError("out of licences")
 
     monkeypatch.setattr(HostStrategy, "_compiled", fails)
     monkeypatch.setattr(module, "_complained", set())
-    fast = tm.compile(softplus_sum, backend="c", tier=True)
+    monkeypatch.setenv("TRACEMILL_BACKEND", "auto")
+    fast = tm.compile(softplus_sum, tier=True)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         first = fast(X)
@@ -97,6 +100,28 @@ def test_a_compiler_that_fails_leaves_numpy_with_a_warning(monkeypatch: pytest.M
     assert [one.category for one in caught] == [CompilerWarning]
     assert "out of licences" in str(caught[0].message)
     assert_bits(fast(X), first)
+
+
+@pytest.mark.parametrize(
+    "error", [CompilerError("out of licences"), OSError("disk full"), ValueError("a fault")]
+)
+def test_where_c_is_asked_for_the_next_call_raises_its_error(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = Gate(monkeypatch)
+
+    def fails(strategy: HostStrategy, text: str) -> bytes:
+        assert gate.is_open.wait(60)
+        raise error
+
+    monkeypatch.setattr(HostStrategy, "_compiled", fails)
+    fast = tm.compile(softplus_sum, backend="c", tier=True)
+    fast(X)
+    gate.is_open.set()
+    join()
+    for _ in range(2):
+        with pytest.raises(type(error), match=str(error).split("\n")[0]):
+            fast(X)
 
 
 def test_writes_checks_and_derivatives_are_the_same_before_and_after(monkeypatch: pytest.MonkeyPatch) -> None:

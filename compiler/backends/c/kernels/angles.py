@@ -3,9 +3,13 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from ....analysis.op_costs import element_cost
 from ....dtypes import kind
 from ....loops.nest import Accumulate, Apply, Block, Choose, Expression, Let, Local, Statement, Store
 from ....loops.walk import expressions, statements, used
+
+CHEAP: Final = 8
+"""So many additions cost less than the difference between the C library's functions and those here."""
 
 PERIODIC: Final = frozenset({"sin", "cos", "tan"})
 
@@ -36,6 +40,12 @@ def before_angles(body: Block) -> Block | None:
     if uses.results or not stored.isdisjoint(uses.buffers):
         return None
     return tuple(kept[: len(kept) - count])
+
+
+def are_costly(statements: Block) -> bool:
+    """Whether computing them twice, to check the arguments first, would take longer than the C library's functions."""
+    calls = [s.call for s in statements if isinstance(s, Let) and s.call is not None]
+    return sum(map(element_cost, calls)) > CHEAP
 
 
 def _angles(statement: Statement) -> Iterator[Expression]:

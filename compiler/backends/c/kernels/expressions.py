@@ -23,7 +23,7 @@ from ....op import Between, Condition
 from ....symbolic_size import SymbolicSize, is_known
 from ....text.printer import location_text
 from ..expression import expression as elementwise
-from ..expression import functions_in, near
+from ..expression import functions_in, near, of_library
 from ..layout import comment_line
 from ..literals import c_literal
 from ..sizes import factor_text, place_text, size_text
@@ -44,6 +44,8 @@ class ExpressionWriter:
     shown: Location | None = None
     is_near: bool = False
     """Whether arguments of sines, cosines and tangents are known to be near 0."""
+    is_by_library: bool = False
+    """Whether the C library computes sines, cosines and tangents."""
 
     def line(self, text: str) -> None:
         self.lines.append(f"{INDENT * self.depth}{text}" if text else "")
@@ -75,7 +77,7 @@ class ExpressionWriter:
             case Apply():
                 found = elementwise(expression.call, [self.text(operand) for operand in expression.operands])
                 text = near(found.text) if self.is_near else found.text
-                return self.called(text)
+                return self.called(of_library(text) if self.is_by_library else text)
             case Clamped():
                 return self.clamped(expression)
             case Fold():

@@ -28,7 +28,7 @@ from ..layout import bare
 from ..sizes import place_text, size_text
 from ..types import c_type, element_type
 from .accumulators import AccumulatorWriter, stack_entries
-from .angles import BLOCK, angles_in, before_angles, widest
+from .angles import BLOCK, angles_in, are_costly, before_angles, widest
 from .expressions import condition_text, variables
 from .reductions import equals, gathering, is_search, longest, replaces
 from .vectors import LANES, SHORT, half_as_wide, may_be_short, runs_on_vectors, widest_vector
@@ -245,10 +245,14 @@ class Writer(AccumulatorWriter):
         if gathered is None:
             self.each_iteration(loop, low, end)
             return
-        if not self.is_near and (angles := angles_in(loop.body)):
+        if not (self.is_near or self.is_by_library) and (angles := angles_in(loop.body)):
             before = before_angles(loop.body)
             if before is None:
                 self.each_iteration(loop, low, end)
+            elif are_costly(before):
+                self.is_by_library = True
+                self.iterations(loop, low, end, gathered, is_any=is_any)
+                self.is_by_library = False
             else:
                 self.near_or_far(loop, low, end, gathered, angles, before, is_any=is_any)
             return
