@@ -160,6 +160,7 @@ SELDOM = {  # a first call with code on disk would take twice as long with these
     "tracemill.compiler.text.fx_nodes",
     "tracemill.compiler.text.html",
     "tracemill.passes.lowering.fix_sizes",
+    "tracemill.runtime.machine.result_memory",
     "tracemill.passes.lowering.limit_steps",
     "tracemill.passes.rerolling.rolling",
     "tracemill.passes.simplification.masking",
@@ -188,6 +189,7 @@ FOR_GPUS = ("compiler.backends.triton", "passes.fusion.gpu", "runtime.gpu")  # n
 NAMELESS = re.compile(r"_?(base|common|core|helpers?|misc|utils?|new_.*|.*_impl|(.*_)?v\d+)")
 
 C_FUNCTIONS = ROOT / "compiler" / "backends" / "c" / "functions"
+C_MEMORY = ROOT / "runtime" / "machine"
 C_THREADS = ROOT / "compiler" / "backends" / "c" / "threads"
 TRITON_FUNCTIONS = ROOT / "compiler" / "backends" / "triton" / "kernels" / "functions"
 DIGITS_LICENCE = "tools/data/DIGITS-LICENSE.txt"
@@ -469,7 +471,7 @@ def test_the_wheel_holds_the_library_and_nothing_else(tmp_path: Path) -> None:
     data = {f"tracemill/{name}" for name in ("py.typed", "tools/data/digits.npz", DIGITS_LICENCE, *REPORT)}
     assert {name.split("/")[0] for name in names - metadata} == {"tracemill"}
     data |= {f"tracemill/{shown(file)}" for file in C_FUNCTIONS.glob("*.h")}
-    data |= {f"tracemill/{shown(file)}" for file in C_THREADS.glob("*.c")}
+    data |= {f"tracemill/{shown(file)}" for file in (*C_THREADS.glob("*.c"), *C_MEMORY.glob("*.c"))}
     data |= {f"tracemill/{shown(file)}" for file in TRITON_FUNCTIONS.glob("*.triton")}
     assert names - metadata == modules | data
     licences = {name.split("/licenses/")[1] for name in metadata if "/licenses/" in name}

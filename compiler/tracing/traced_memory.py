@@ -5,6 +5,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from ..builder import current_builder
 from ..callers.user_code import user_location
 from ..dtypes import Array, DType
 from ..errors import (
@@ -78,17 +79,20 @@ class TracedMemory:
     @property
     def value(self) -> Value:
         """The current value, in the current trace."""
-        if self._storage.unreadable:
-            raise SharedMemoryError(f"an array is used that {self._storage.unreadable}", user_location())
-        trace = self._trace
-        storage = trace.shadow(self._storage)
-        if storage is self._storage and self._version == storage.version and self._known_value is not None:
-            return self._known_value
+        own = self._storage
+        known = self._known_value if self._version == own.version else None
+        if own.unreadable:
+            raise SharedMemoryError(f"an array is used that {own.unreadable}", user_location())
+        if known is not None and own.trace is current_builder():
+            return known
+        storage = self._trace.shadow(own)
+        if known is not None and storage is own:
+            return known
         value = storage.value
         for view in self._views:
             value = view.read(value)
-        if storage is self._storage:
-            self._known_value, self._version = value, storage.version
+        if storage is own:
+            self._known_value, self._version = value, own.version
         return value
 
     def move_to(self, storage: Storage) -> None:

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...compiler.backends.c.threads.pool_text import CALL
-from ...compiler.backends.python.module import LARGE_ARRAY
+from ...compiler.backends.large_arrays import LARGE_ARRAY
 from ...compiler.ir import Graph
 from ...compiler.ops.control.printing import keep_line
 from ..cache.disk_cache import cache_key, versions_in_use
 from ..cache.entry import Entry
-from ..machine.result_memory import array_maker
 from ..machine.target import Target
 from ..machine.thread_pool import address_of_pool
 from ..machine.threads import get_num_threads
@@ -86,6 +85,8 @@ class HostStrategy:
         """What a module with this text shares with others."""
         if LARGE_ARRAY not in text:
             return _SHARED
+        from ..machine.result_memory import array_maker
+
         return {**_SHARED, LARGE_ARRAY: array_maker(self.target.toolchain)}
 
     def _pool(self, text: str) -> int | None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...compiler.backends.python.module import LARGE
+from ...compiler.backends.large_arrays import LARGE
 from ...compiler.dtypes import Array
 from ...compiler.errors import CompilerError, CompilerWarning, MissingCompilerError
 from .loaded_library import LoadedLibrary

@@ -75,6 +75,8 @@ _SEEDED: Final = frozenset({"default_rng", "RandomState", "SeedSequence", "Gener
 """Functions that begin with a Python number and need its value."""
 _OF_NUMPY: Final = frozenset({np.ufunc, type(np.dot)})
 """Types of functions of NumPy, none of which draws."""
+_COMMON: Final = frozenset({*_DEFINED, *_OF_NUMPY})
+"""Types of functions that are called most."""
 _OF_NUMBERS: Final = frozenset({"calendar", "datetime", "decimal", "fractions", "json"})
 """Modules of Python whose functions need numbers."""
 
@@ -93,11 +95,20 @@ def callee(function: Any) -> Any:
 
 def _callee(function: Any, kind: type) -> Any:
     """The same in a trace."""
-    if kind in _DEFINED and not (OPERATORS.get() or is_watched()) and has_run_as_written(function):
-        found: Callable[..., Any] = partial(call_converted, function)
-    else:
-        found = _called_instead(function, kind)
+    found: Callable[..., Any] | None = None
+    if kind in _COMMON and not (OPERATORS.get() or is_watched()):
+        if kind in _OF_NUMPY:
+            found = _of_numpy(function)
+        elif has_run_as_written(function):
+            found = partial(call_converted, function)
+    found = found or _called_instead(function, kind)
     return partial(_called_and_settled, found) if update_stand_ins() else found
+
+
+@functools.lru_cache(4096)
+def _of_numpy(function: Any) -> "Callable[..., Any] | None":
+    """The replacement for a function of NumPy, if it has one."""
+    return _MEANINGS.get(function) or numpy_meaning(function)
 
 
 def _called_and_settled(function: Any, *given: Any, **more: Any) -> Any:

@@ -35,6 +35,7 @@ _WRITE: Final = frozenset(
 )
 """Methods that write to their array."""
 _ARRAYS: Final = frozenset({TracedArray, np.ndarray})
+_PLAIN: Final = _ARRAYS | {float, int}
 _NOT_READING: Final = frozenset(
     {
         np.shape,
@@ -147,6 +148,9 @@ def _looking_everywhere(function: Any, *given: Any, **more: Any) -> Any:
 
 def _of_lists(ufunc: np.ufunc, *given: Any, **more: Any) -> Any:
     """``np.add([x, y], 1)``"""
+    kinds = set(map(type, given))
+    if TracedArray in kinds and kinds <= _PLAIN and not more:  # nothing to look into
+        return call(ufunc, *given)
     return _noting_writes(ufunc, *map(_array_of_list, given), **more)
 
 

@@ -5,11 +5,12 @@ from typing import Final
 
 from ...identifiers import identifier
 from ...ir import Graph
+from ..large_arrays import LARGE_ARRAY
 
 # Importing these enters their forms into the table.
 from . import lengths, loops, nested, tiles
 from .form import FORMS
-from .module import LARGE_ARRAY, RESERVED, CallWriter, Module
+from .module import RESERVED, CallWriter, Module
 from .named_sizes import size_variables
 from .native_library import NATIVE_NAMES, NativeLibrary
 from .self_check import self_check_names

@@ -13,6 +13,7 @@ from ...identifiers import identifier
 from ...ir import ArrayType, Call, Constant, Extent, Graph, Value
 from ...op import all_ops
 from ...symbolic_size import is_known
+from ..large_arrays import LARGE, LARGE_ARRAY
 from .literals import dtype_text, number_name, number_text
 from .named_sizes import names_of_sizes, size_text
 from .native_library import NativeFunction, NativeLibrary
@@ -20,12 +21,6 @@ from .text import Names
 
 PAGE = 4096
 """Memory with at least this many bytes is worth aligning."""
-
-LARGE = 1 << 25
-"""Bytes from which on malloc gives memory back to the system when an array dies."""
-
-LARGE_ARRAY = "large_array"
-"""The name of the function that makes results of this size and more."""
 
 MODULES = (
     "base64",

@@ -2,10 +2,11 @@
 
 from typing import Final
 
+from ..large_arrays import LARGE_ARRAY
 from .empty_module import parameters_of
 from .function import has_effects, planned_nested
 from .literals import array_text, packed_text, unpacking_text
-from .module import LARGE_ARRAY, Module
+from .module import Module
 from .native_library import NativeLibrary
 
 NEW_MEMORY: Final = """\

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from tracemill.compiler.backends.python.module import LARGE
+from tracemill.compiler.backends.large_arrays import LARGE
 from tracemill.compiler.errors import CompilerWarning
 from tracemill.runtime.machine import result_memory
 from tracemill.runtime.machine.result_memory import array_maker
