@@ -26,10 +26,14 @@ class Builder:
         """Append a call. The op gives the types of its outputs."""
         types = lookup(op).type(*[value.type for value in inputs], **params)
         outputs = (Value(types),) if isinstance(types, ArrayType) else tuple(map(Value, types))
-        self.calls.append(Call(op, inputs, params, outputs, self.where()))
+        self.append(Call(op, inputs, params, outputs, self.where()))
         if (size := bound_size(self.calls[-1])) is not None:
             self.bound_sizes[str(size)] = size
         return outputs
+
+    def append(self, call: Call) -> None:
+        """Append a call whose outputs have the types that the op gives them, and which gives no size its value."""
+        self.calls.append(call)
 
     def where(self) -> Location | None:
         """The line of the user's program that the next call comes from."""

@@ -3,6 +3,8 @@
 Importing this package fills the tables of `tracing.registry`.
 """
 
+import numpy as np
+
 from . import array_api, dtype_functions, methods, ownership, refused, result_order
 from .analysis import differences, functional, polynomials, signals
 from .arrays import (
@@ -33,6 +35,7 @@ from .ufuncs import (
     mathematics,
     operators,
     reductions,
+    repeated_calls,
     special,
     ufunc_calls,
     ufunc_methods,
@@ -40,6 +43,7 @@ from .ufuncs import (
 
 result_order.give_results_numpys_order()
 ownership.give_results_numpys_ownership()
+repeated_calls.record_again(np.dot)
 
 __all__ = [
     "array_api",
@@ -79,6 +83,7 @@ __all__ = [
     "rearranging",
     "reductions",
     "refused",
+    "repeated_calls",
     "reshaping",
     "sets",
     "signals",

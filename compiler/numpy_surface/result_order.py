@@ -29,7 +29,6 @@ from ..tracing.registry import FUNCTIONS, enter_all
 from ..tracing.traced_array import wrap
 from ..tracing.traced_memory import is_numpy_array, is_traced
 from .ufuncs.reductions import some_axes
-from .ufuncs.repeated_calls import repeating
 from .ufuncs.ufunc_calls import are_direct, layouts_of
 
 Rule: TypeAlias = Callable[[dict[str, Any], Sequence[Layout], Shape], Layout | None]
@@ -46,7 +45,6 @@ def give_results_numpys_order() -> None:
         function = function_named(name)
         if function is not None:
             FUNCTIONS[function] = _ordered(function, rule)
-    FUNCTIONS[np.dot] = repeating(FUNCTIONS[np.dot])
 
 
 def function_named(name: str) -> Any:

@@ -1,6 +1,6 @@
 """`KnownValues`: records calls, and knows the values that follow from constants and from known inputs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ from ..builder import Builder, not_recording
 from ..dtypes import Array
 from ..free_sizes import is_symbolic
 from ..interpreter import run_call
-from ..ir import Call, Constant, Param, Value
+from ..ir import Call, Constant, Value
 from ..symbolic_size import SymbolicSize
 
 Known = Callable[[], "Array | None"]
@@ -30,16 +30,8 @@ class KnownValues(Builder):
         self._relied_on: set[Value] = set()
         """The inputs whose values were needed."""
 
-    def emit(self, op: str, inputs: tuple[Value, ...], params: Mapping[str, Param]) -> tuple[Value, ...]:
-        outputs = super().emit(op, inputs, params)
-        call = self.calls[-1]
-        for output in outputs:
-            self._producer[output] = call
-        return outputs
-
     def append(self, call: Call) -> None:
-        """Record a call whose outputs have the types that the op gives them."""
-        self.calls.append(call)
+        super().append(call)
         for output in call.outputs:
             self._producer[output] = call
 

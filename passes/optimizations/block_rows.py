@@ -24,7 +24,7 @@ MOST_BYTES: Final = 1 << 19
 """The same for a block of so few rows."""
 
 LEAST_BLOCKS: Final = 16
-"""There are at least so many blocks for threads to share, if they have enough rows."""
+"""The fewest blocks, which threads share, if there are enough rows."""
 
 TILE: Final = 8
 """The rows of a tile in registers."""

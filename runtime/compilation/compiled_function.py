@@ -151,7 +151,6 @@ class CompiledFunction:
             return self._function(*args, **kwargs)
         others: list[OtherValues] = []
         while True:
-            known = self._compiler.variants.find(called, len(others))
             variant = self._variant(called, leaves, others)
             if isinstance(variant, ConcretizationError):
                 return self._called_again(called, tree, variant, by_value, args, kwargs)
@@ -165,10 +164,11 @@ class CompiledFunction:
             if variant.uses_variables:
                 return self._call_traced(args, kwargs)
             self._entry = variant.entry
+            was_made_now = not variant.has_run
             try:
                 result = variant.run(args, kwargs, leaves)
             except OtherValues as found:
-                if variant is not known and variant.undo_own_trace():
+                if was_made_now and variant.undo_own_trace():
                     return self._computed_otherwise(called, found, args, kwargs)
                 others.append(found)
                 continue

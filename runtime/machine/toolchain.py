@@ -170,18 +170,22 @@ def _commands() -> Iterator[list[str]]:
         return
     named = _setting("TRACEMILL_CC")
     for command in [named] if named else [_setting("CC"), *([name] for name in NAMES)]:
-        path = shutil.which(command[0]) if command else None
-        if path is not None:
-            yield [os.path.abspath(path), *command[1:]]
+        if (found := _existing(command)) is not None:
+            yield found
     if not named and (packaged := packaged_command()) is not None:
         yield packaged
+
+
+def _existing(command: Sequence[str]) -> list[str] | None:
+    """A command with the absolute path of its program; None if there is no such program."""
+    path = shutil.which(command[0]) if command else None
+    return None if path is None else [os.path.abspath(path), *command[1:]]
 
 
 def why_this(command: Sequence[str]) -> str:
     """Why it is this compiler."""
     for name in SETTINGS:
-        words = _setting(name)
-        if words and os.path.basename(words[0]) == os.path.basename(command[0]):
+        if _existing(_setting(name)) == list(command):
             return f"named in {name}"
     if is_packaged(command):
         return "from the package ziglang, since no other works"

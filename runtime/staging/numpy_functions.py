@@ -7,7 +7,7 @@ lists, and functions such as ``np.zeros(n)`` have no array among their arguments
 import inspect
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence, Set
 from functools import lru_cache, partial
 from types import FunctionType, MethodType
 from typing import Any, Final
@@ -137,8 +137,7 @@ def _indexables() -> dict[int, Any]:
 
 def _looking_everywhere(function: Any, *given: Any, **more: Any) -> Any:
     """``np.max([x, y])``, ``np.fill_diagonal(w, x)``: NumPy's protocol looks at some arguments only, not into lists."""
-    kinds = set(map(type, given))
-    if TracedArray in kinds and kinds <= _ARRAYS and not more:  # nothing to look into
+    if not more and _are_traced_with(_ARRAYS, given):
         return located(FUNCTIONS[function], *given)
     arguments = (*given, *more.values())
     if any(map(contains_traced, arguments)) or any(map(contains_size, arguments)):
@@ -146,10 +145,15 @@ def _looking_everywhere(function: Any, *given: Any, **more: Any) -> Any:
     return with_converted_functions(partial(_noting_writes, function), *given, **more)
 
 
+def _are_traced_with(kinds: Set[type], given: Sequence[Any]) -> bool:
+    """Whether some arguments are traced arrays and all are of these classes, so that there is nothing to look into."""
+    found = set(map(type, given))
+    return TracedArray in found and found <= kinds
+
+
 def _of_lists(ufunc: np.ufunc, *given: Any, **more: Any) -> Any:
     """``np.add([x, y], 1)``"""
-    kinds = set(map(type, given))
-    if TracedArray in kinds and kinds <= _PLAIN and not more:  # nothing to look into
+    if not more and _are_traced_with(_PLAIN, given):
         return call(ufunc, *given)
     return _noting_writes(ufunc, *map(_array_of_list, given), **more)
 

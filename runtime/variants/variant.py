@@ -93,6 +93,8 @@ class Variant:
                 checks=spec.checks,
                 changes="returned",
             )
+        self.has_run = False
+        """Whether it has computed a call, or tried to."""
         self._outside, program = program.outside, replace(program, outside=None)
         """What tracing has changed outside, until the first call has ended."""
         is_on_host = gpu_of(signature, program.captured) is None
@@ -187,6 +189,7 @@ class Variant:
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> Any:
         """The general path: run on the leaves of a call that has this signature. It may give `WithChanges`."""
         may_be_undone = False
+        self.has_run = True
         try:
             return self._run(args, kwargs, leaves)
         except OtherValues:

@@ -63,12 +63,14 @@ def spelled(call: Call) -> str:
     exponent = _known_exponent(call)
     if exponent is not None:
         return f"tm_power_{POWERS[exponent]}_{{t}}({{0}})"
-    if call.op == "power" and call.inputs[0].dtype.kind == "f":
-        is_number = not call.outputs[0].shape  # Python and NumPy compute single numbers with the C library
-        power = "pow{f}({0}, {1})" if is_number else "tm_power_{t}({0}, {1})"
-        return f"({{1}} == 0.5 ? sqrt{{f}}({{0}}) : {power})" if may_be_root(call) else power
     given, made = (_KINDS[kind(value.dtype)] for value in (call.inputs[0], call.outputs[0]))
-    return next(spelling[key] for key in (f"c_{given}_{made}", f"c_{given}", "c") if key in spelling)
+    found = next(spelling[key] for key in (f"c_{given}_{made}", f"c_{given}", "c") if key in spelling)
+    if call.op == "power" and call.inputs[0].dtype.kind == "f":
+        if not call.outputs[0].shape:  # Python and NumPy compute single numbers with the C library
+            found = "pow{f}({0}, {1})"
+        if may_be_root(call):
+            found = f"({{1}} == 0.5 ? sqrt{{f}}({{0}}) : {found})"
+    return found
 
 
 def _known_exponent(call: Call) -> float | None:

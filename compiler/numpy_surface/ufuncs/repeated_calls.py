@@ -15,6 +15,7 @@ from ...builder import current_builder
 from ...ir import ArrayType, Call, Constant, Value, exact
 from ...memory_layout.layout import Layout
 from ...tracing.array_values import as_value
+from ...tracing.registry import FUNCTIONS
 from ...tracing.trace import Trace, next_number
 from ...tracing.traced_array import TracedArray, array_on
 
@@ -38,7 +39,6 @@ class Recording:
 
     steps: tuple[Step, ...]
     result: int
-    type: ArrayType
     layout: Layout | None
     is_scalar: bool
 
@@ -51,12 +51,12 @@ class Recording:
             outputs = tuple(map(Value, step.types))
             trace.append(Call(step.op, inputs, step.params, outputs, location))
             found += outputs
-        storage = trace.new_storage(found[self.result], self.layout)
-        return array_on(storage, self.type, is_scalar=self.is_scalar)
+        value = found[self.result]
+        return array_on(trace.new_storage(value, self.layout), value.type, is_scalar=self.is_scalar)
 
 
-def _layout_to_tell(layout: Layout | None) -> Layout | None:
-    """The layout, or None if it says no more than the shape does."""
+def _unless_plain(layout: Layout | None) -> Layout | None:
+    """The layout; None if the shape already determines it."""
     return None if layout is None or (layout.is_row_major and not layout.questions) else layout
 
 
@@ -76,9 +76,7 @@ def _recording(values: Sequence[Value], calls: Sequence[Call], result: TracedArr
     value = result._storage.value
     if value not in places or places[value] < len(values):
         return None
-    return Recording(
-        tuple(steps), places[value], value.type, _layout_to_tell(result._storage.layout), result.is_scalar
-    )
+    return Recording(tuple(steps), places[value], _unless_plain(result._storage.layout), result.is_scalar)
 
 
 def repeated(function: Callable[..., Any], *operands: Any) -> Any:
@@ -94,7 +92,7 @@ def repeated(function: Callable[..., Any], *operands: Any) -> Any:
         if kind is TracedArray:
             if x._views or x.weak is not None:
                 return function(*operands)
-            parts += (x.type.dtype, x.type.shape, x.is_scalar, _layout_to_tell(x._storage.layout))
+            parts += (x.type.dtype, x.type.shape, x.is_scalar, _unless_plain(x._storage.layout))
             value = x.value
         elif kind is np.ndarray:
             parts += (x.dtype, x.shape, x.strides)
@@ -123,11 +121,12 @@ def repeated(function: Callable[..., Any], *operands: Any) -> Any:
     return result
 
 
-def repeating(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, which takes the short way where it is called without keywords."""
+def record_again(numpy_function: Any) -> None:
+    """Let what a registered function of NumPy records be recorded again where it is called without keywords."""
+    function = FUNCTIONS[numpy_function]
 
     @wraps(function)
     def called(*operands: Any, **keywords: Any) -> Any:
         return function(*operands, **keywords) if keywords else repeated(function, *operands)
 
-    return called
+    FUNCTIONS[numpy_function] = called

@@ -132,12 +132,18 @@ static inline REAL tm_tan_of_parts_REAL(REAL r, REAL rest, BITS n)
     return n & 1 ? -odd : even;
 }
 
+// The sine of a near number and some quarters of a turn.
+static inline REAL tm_near_later_sin_REAL(REAL x, BITS quarters)
+{
+    const REAL rounding = (REAL)(sizeof(REAL) == 8 ? 0x1.8p52 : 0x1.8p23);
+    const REAL whole = tm_quarters_REAL(x), n = whole - rounding, r = tm_angle_REAL(x, n);
+    return tm_sin_of_parts_REAL(r, tm_angle_rest_REAL(x, n), tm_bits_REAL(whole) + quarters);
+}
+
 static inline REAL tm_near_sin_REAL(REAL x)
 {
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-    const REAL rounding = (REAL)(sizeof(REAL) == 8 ? 0x1.8p52 : 0x1.8p23);
-    const REAL whole = tm_quarters_REAL(x), n = whole - rounding, r = tm_angle_REAL(x, n);
-    const REAL found = tm_sin_of_parts_REAL(r, tm_angle_rest_REAL(x, n), tm_bits_REAL(whole));
+    const REAL found = tm_near_later_sin_REAL(x, 0);
     return x == 0 ? x : found;
 #else
     return sinF(x);
@@ -147,9 +153,7 @@ static inline REAL tm_near_sin_REAL(REAL x)
 static inline REAL tm_near_cos_REAL(REAL x)
 {
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
-    const REAL rounding = (REAL)(sizeof(REAL) == 8 ? 0x1.8p52 : 0x1.8p23);
-    const REAL whole = tm_quarters_REAL(x), n = whole - rounding, r = tm_angle_REAL(x, n);
-    return tm_sin_of_parts_REAL(r, tm_angle_rest_REAL(x, n), tm_bits_REAL(whole) + 1);
+    return tm_near_later_sin_REAL(x, 1);
 #else
     return cosF(x);
 #endif
@@ -206,24 +210,23 @@ static inline uint64_t tm_far_angle(double x, double *r, double *rest)
     return x < 0 ? -n : n;
 }
 
-static inline REAL tm_sin_REAL(REAL x)
+// The sine of a far number and some quarters of a turn.
+static inline REAL tm_far_later_sin_REAL(REAL x, BITS quarters)
 {
-    if (!tm_is_far_REAL(x))
-        return tm_near_sin_REAL(x);
     double r, rest;
     const uint64_t n = tm_far_angle(x, &r, &rest);
-    const REAL found = tm_sin_of_parts_REAL((REAL)r, (REAL)(r - (REAL)r + rest), (BITS)n);
+    const REAL found = tm_sin_of_parts_REAL((REAL)r, (REAL)(r - (REAL)r + rest), (BITS)n + quarters);
     return fabsF(x) < (REAL)INFINITY ? found : (REAL)NAN;
+}
+
+static inline REAL tm_sin_REAL(REAL x)
+{
+    return tm_is_far_REAL(x) ? tm_far_later_sin_REAL(x, 0) : tm_near_sin_REAL(x);
 }
 
 static inline REAL tm_cos_REAL(REAL x)
 {
-    if (!tm_is_far_REAL(x))
-        return tm_near_cos_REAL(x);
-    double r, rest;
-    const uint64_t n = tm_far_angle(x, &r, &rest);
-    const REAL found = tm_sin_of_parts_REAL((REAL)r, (REAL)(r - (REAL)r + rest), (BITS)(n + 1));
-    return fabsF(x) < (REAL)INFINITY ? found : (REAL)NAN;
+    return tm_is_far_REAL(x) ? tm_far_later_sin_REAL(x, 1) : tm_near_cos_REAL(x);
 }
 
 static inline REAL tm_tan_REAL(REAL x)

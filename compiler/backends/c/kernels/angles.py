@@ -9,12 +9,12 @@ from ....loops.nest import Accumulate, Apply, Block, Choose, Expression, Let, Lo
 from ....loops.walk import expressions, statements, used
 
 CHEAP: Final = 8
-"""So many additions cost less than the difference between the C library's functions and those here."""
+"""The most additions in computing an argument for which checking it first is faster than the C library."""
 
 PERIODIC: Final = frozenset({"sin", "cos", "tan"})
 
 BLOCK: Final = 1024
-"""So many arguments are checked before functions of them are computed: they stay in the fastest cache."""
+"""The number of arguments that are checked at a time. They stay in the fastest cache."""
 
 
 def angles_in(body: Block) -> list[Expression]:

@@ -1,6 +1,6 @@
 """`ExpressionWriter`: the expressions of loop nests as C."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -23,7 +23,7 @@ from ....op import Between, Condition
 from ....symbolic_size import SymbolicSize, is_known
 from ....text.printer import location_text
 from ..expression import expression as elementwise
-from ..expression import functions_in, near, of_library
+from ..expression import functions_in
 from ..layout import comment_line
 from ..literals import c_literal
 from ..sizes import factor_text, place_text, size_text
@@ -42,10 +42,8 @@ class ExpressionWriter:
     """The C functions that are called."""
     depth: int = 1
     shown: Location | None = None
-    is_near: bool = False
-    """Whether arguments of sines, cosines and tangents are known to be near 0."""
-    is_by_library: bool = False
-    """Whether the C library computes sines, cosines and tangents."""
+    with_angles: Callable[[str], str] | None = None
+    """What `near` or `of_library` makes of expressions with sines, cosines and tangents; None for any arguments."""
 
     def line(self, text: str) -> None:
         self.lines.append(f"{INDENT * self.depth}{text}" if text else "")
@@ -76,8 +74,7 @@ class ExpressionWriter:
                 return f"{expression.buffer.name}[{place_text(expression.place)}]"
             case Apply():
                 found = elementwise(expression.call, [self.text(operand) for operand in expression.operands])
-                text = near(found.text) if self.is_near else found.text
-                return self.called(of_library(text) if self.is_by_library else text)
+                return self.called(self.with_angles(found.text) if self.with_angles else found.text)
             case Clamped():
                 return self.clamped(expression)
             case Fold():

@@ -24,6 +24,7 @@ from ....loops.nest import (
 from ....loops.walk import accumulated, at_value, statements, used
 from ....symbolic_size import SymbolicSize, is_known, is_one
 from ...python.text import operand
+from ..expression import near, of_library
 from ..layout import bare
 from ..sizes import place_text, size_text
 from ..types import c_type, element_type
@@ -245,14 +246,14 @@ class Writer(AccumulatorWriter):
         if gathered is None:
             self.each_iteration(loop, low, end)
             return
-        if not (self.is_near or self.is_by_library) and (angles := angles_in(loop.body)):
+        if self.with_angles is None and (angles := angles_in(loop.body)):
             before = before_angles(loop.body)
             if before is None:
                 self.each_iteration(loop, low, end)
             elif are_costly(before):
-                self.is_by_library = True
+                self.with_angles = of_library
                 self.iterations(loop, low, end, gathered, is_any=is_any)
-                self.is_by_library = False
+                self.with_angles = None
             else:
                 self.near_or_far(loop, low, end, gathered, angles, before, is_any=is_any)
             return
@@ -295,7 +296,7 @@ class Writer(AccumulatorWriter):
         with self.braces(head):
             if head:
                 self.line(f"const long {stop} = {start} + {BLOCK} < {end} ? {start} + {BLOCK} : {end};")
-            self.is_near = True
+            self.with_angles = near
             self.line(f"{widest(angles)} tm_far = 0;")
             self.line("#pragma omp simd reduction(| : tm_far)")
             variable = loop.variable
@@ -306,7 +307,7 @@ class Writer(AccumulatorWriter):
                     self.line(self.called(f"tm_far |= {check};"))
             with self.braces("if (!tm_far)"):
                 self.iterations(loop, start, stop, gathered, is_any=is_any)
-            self.is_near = False
+            self.with_angles = None
             with self.braces("else"):
                 self.each_iteration(loop, start, stop)
 
