@@ -148,7 +148,7 @@ class ReadOnlyError(TracemillError, ValueError):
     ...     np.diagonal(x)[0] = 1
     >>> tm.compile(f)(np.ones((2, 2)))
     Traceback (most recent call last):
-    tracemill.compiler.errors.tracing.ReadOnlyError: this view (np.diagonal, sliding_window_view) is read-only...
+    tracemill.compiler.errors.tracing.ReadOnlyError: this array is read-only (np.diagonal, windows...
 
     Fix: copy the view first, as in NumPy. To write to a diagonal, use ``np.fill_diagonal``.
     """

@@ -46,6 +46,7 @@ from .program import (
     orders_of,
     outputs_of,
 )
+from .unused_failures import with_unused_failures
 
 Changes: TypeAlias = Literal["returned", "refused", "unwatched"]
 """What becomes of changes of lists and dicts among the arguments."""
@@ -249,6 +250,8 @@ def _finish(
     graph = Graph(
         record.name, tuple(record.inputs), tuple(record.calls), tuple(outputs), tuple(record.input_names)
     )
+    if RAISES_ON_VALUES.get():
+        graph = with_unused_failures(graph)
     captured = tuple(array_on(c, c.value.type) if isinstance(c, Storage) else c for c in record.captured)
     in_step = frozenset(index for index, _ in mutated if storages[index].in_step)
     frozen = tuple((array, array.copy()) for array in record.frozen)

@@ -53,10 +53,10 @@ class Rewriter(ExpressionRewriter):
         if node.__class__ not in _SEES_EXCEPTIONS:
             return new
         if isinstance(node, ast.ExceptHandler) and isinstance(new, ast.ExceptHandler):
-            seen = [hook("handles", delayed(node.type or named("BaseException")))]
+            seen: list[ast.stmt] = [ast.Expr(hook("handles", delayed(node.type or named("BaseException"))))]
             if node.name is not None and looks_at(node):
-                seen.append(hook("caught", named(node.name)))
-            new.body = [*(placed(ast.Expr(one), node.body[0]) for one in seen), *new.body]
+                seen.append(assign(node.name, hook("caught", named(node.name))))
+            new.body = [*(placed(one, node.body[0]) for one in seen), *new.body]
         if isinstance(new, ast.Match) and isinstance(node, ast.Match) and asks_for_numbers(node):
             new.subject = placed(hook("matched", new.subject), node.subject)
         if isinstance(new, ast.withitem):

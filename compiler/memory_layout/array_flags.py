@@ -1,5 +1,8 @@
 """`Flags`: what ``x.flags`` of a traced array shows, by attribute and by NumPy's names: ``x.flags["C_CONTIGUOUS"]``."""
 
+from collections.abc import Callable
+from typing import Any
+
 from ..callers.user_code import user_location
 from ..errors import UnsupportedAttributeError
 from .layout import Layout
@@ -8,16 +11,34 @@ from .layout import Layout
 class Flags:
     """``x.flags`` of a traced array, by attribute and by NumPy's names: ``x.flags["C_CONTIGUOUS"]``."""
 
-    __slots__ = ("_layout", "_owndata", "_unknown_owner", "writeable")
+    __slots__ = ("_layout", "_owndata", "_set_writeable", "_unknown_owner", "_writeable")
 
     aligned = True
     writebackifcopy = False
 
-    def __init__(self, layout: Layout, *, owndata: bool, writeable: bool, unknown_owner: str = "") -> None:
+    def __init__(
+        self,
+        layout: Layout,
+        *,
+        owndata: bool,
+        writeable: bool,
+        set_writeable: Callable[[bool], None],
+        unknown_owner: str = "",
+    ) -> None:
         self._layout = layout
         self._owndata = owndata
         self._unknown_owner = unknown_owner
-        self.writeable = writeable
+        self._writeable = writeable
+        self._set_writeable = set_writeable
+
+    @property
+    def writeable(self) -> bool:
+        return self._writeable
+
+    @writeable.setter
+    def writeable(self, new: Any) -> None:
+        self._set_writeable(bool(new))
+        self._writeable = bool(new)
 
     @property
     def owndata(self) -> bool:
@@ -67,6 +88,11 @@ class Flags:
         if short not in _FLAGS:
             raise KeyError("Unknown flag")
         return bool(getattr(self, short))
+
+    def __setitem__(self, name: str, new: Any) -> None:
+        if _SHORT_NAMES.get(name, name.lower()) != "writeable":
+            raise KeyError("Unknown flag")
+        self.writeable = new
 
     def __repr__(self) -> str:
         names = ("C_CONTIGUOUS", "F_CONTIGUOUS", "OWNDATA", "WRITEABLE", "ALIGNED", "WRITEBACKIFCOPY")

@@ -98,6 +98,14 @@ def to_device(a: TracedArray, device: str, /, *, stream: Any = None) -> TracedAr
     return a
 
 
+@method("setflags")
+def setflags(
+    a: TracedArray, write: bool | None = None, align: bool | None = None, uic: bool | None = None
+) -> None:
+    if write is not None:
+        a.flags.writeable = write
+
+
 def _refuse(name: str, reason: str) -> None:
     @method(name)
     def refused(a: TracedArray, *args: Any, **kwargs: Any) -> Any:
@@ -106,5 +114,5 @@ def _refuse(name: str, reason: str) -> None:
 
 for _name in ("tofile", "dump", "dumps"):
     _refuse(_name, FILES)
-for _name in ("tobytes", "byteswap", "resize", "setflags", "getfield", "setfield"):
+for _name in ("tobytes", "byteswap", "resize", "getfield", "setfield"):
     _refuse(_name, MEMORY)

@@ -1,6 +1,7 @@
 """Values for what NumPy takes as arrays, numbers, sizes and indices."""
 
 import operator
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -262,3 +263,15 @@ def index_type_error(what: str) -> IndexTypeError:
         f"not {what}",
         user_location(),
     )
+
+
+def refuse_several(array: Any, convert: Callable[[Any], Any]) -> None:
+    """Refuse an array with axes if NumPy cannot convert one of its shape to a number, with NumPy's text."""
+    if not array.shape or any(type(length) is not int for length in array.shape):
+        return
+    try:
+        convert(np.broadcast_to(np.zeros((), array.dtype), array.shape))
+    except TypeError as error:
+        raise ArgumentTypeError(str(error), user_location()) from None
+    except ValueError as error:
+        raise ShapeError(str(error), user_location()) from None

@@ -21,6 +21,7 @@ from ..callers.user_code import asked_by_traced_code, user_location, why_not_con
 from ..dtypes import BOOL, DType, is_inexact
 from ..errors import (
     ArgumentTypeError,
+    ArgumentValueError,
     ConcretizationError,
     ImmutableScalarError,
     ShapeError,
@@ -41,6 +42,7 @@ from .array_values import (
     index_items,
     index_type_error,
     plain_number,
+    refuse_several,
     size_value,
     written_value,
 )
@@ -145,7 +147,34 @@ class TracedArray(TracedMemory):
         if argument is not None:
             argument.asked_owndata = argument.asked_writeable = True
             owndata, writeable = owndata and argument.owndata, writeable and argument.writeable
-        return Flags(self.layout, owndata=owndata, writeable=writeable, unknown_owner=self._unknown_owner)
+        return Flags(
+            self.layout,
+            owndata=owndata,
+            writeable=writeable,
+            set_writeable=self._set_writeable,
+            unknown_owner=self._unknown_owner,
+        )
+
+    def _set_writeable(self, new: bool) -> None:
+        """``x.flags.writeable = new``: for this array, and for views of it that are made from now on."""
+        is_own = self._storage.trace is current_trace() and not self._storage.is_input
+        if new is not any(map(is_flagged_read_only, self._views)) and (
+            is_own or self._storage.argument is None
+        ):
+            return
+        if not is_own or self.is_scalar:
+            raise UnsupportedAttributeError(
+                "x.flags.writeable can be set for arrays that the function makes, and not in a branch or a loop: set "
+                "it for a copy, x = x.copy(), or outside",
+                user_location(),
+            )
+        if not new:
+            self._views = (*self._views, ReadOnly())
+        elif self._views[-1] == ReadOnly():
+            self._views = self._views[:-1]
+        else:
+            raise ArgumentValueError("cannot set WRITEABLE flag to True of this array", user_location())
+        self._version, self._layout = -1, None
 
     @property
     def itemsize(self) -> int:
@@ -251,10 +280,11 @@ class TracedArray(TracedMemory):
                 raise UnsupportedAttributeError(
                     f"x.{name} cannot be traced: a traced array has no memory of its own", user_location()
                 )
-            kind = self.dtype.type if self.weak is None else self.weak
+            kind: type[Any] = self.weak or (self.dtype.type if self.is_scalar else np.ndarray)
             if self.is_scalar and not name.startswith("_") and hasattr(kind, name):
                 return self._of_number(getattr(kind, name), name)
-            raise AttributeError(f"a traced array has no attribute {name!r}")
+            own = kind.__name__ if self.weak is not None else f"numpy.{kind.__name__}"
+            raise AttributeError(f"{own!r} object has no attribute {name!r}", name=name, obj=self)
         return _bound(function, self)
 
     def _of_number(self, own: Any, name: str) -> Any:
@@ -360,6 +390,7 @@ class TracedArray(TracedMemory):
         return bool(self._need("bool(x), as in `if` or `while`,"))
 
     def __int__(self) -> int:
+        refuse_several(self, int)
         self._check_place(OF_UNKNOWN_NUMBERS)
         return int(self._need("int(x)"))
 
@@ -376,11 +407,13 @@ class TracedArray(TracedMemory):
         )
 
     def __float__(self) -> float:
+        refuse_several(self, float)
         self._check_place(OF_UNKNOWN_NUMBERS)
         self._refuse_to_detach("float(x)")
         return float(self._need("float(x)"))
 
     def __complex__(self) -> complex:
+        refuse_several(self, complex)
         self._check_place(OF_UNKNOWN_NUMBERS)
         self._refuse_to_detach("complex(x)")
         return complex(self._need("complex(x)"))
@@ -409,6 +442,8 @@ class TracedArray(TracedMemory):
         return math.ceil(float(self)) if ratio is None else -(-ratio[0] // ratio[1])
 
     def item(self, *index: int) -> Any:
+        if not index:
+            refuse_several(self, np.ndarray.item)
         self._refuse_to_detach("x.item()")
         return self._need("x.item()").item(*index)
 
@@ -515,6 +550,10 @@ def located(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         except RecursionError:
             refuse_deep_nesting(named(args, kwargs))
             raise
+        except TypeError as error:
+            if not str(error).startswith(f"{getattr(function, '__qualname__', '')}() "):
+                raise
+            raise ArgumentTypeError(str(error)) from None  # the function does not have such parameters
     except TracemillError as error:
         if error.location is None:
             error.locate(location)

@@ -34,7 +34,9 @@ from ..value_ops import (
 )
 from .trace import Storage, require_trace
 
-_READ_ONLY = "this view (np.diagonal, sliding_window_view) is read-only: copy it before writing to it"
+_READ_ONLY = (
+    "this array is read-only (np.diagonal, windows, x.flags.writeable = False): copy it before writing to it"
+)
 
 WRITTEN_OUT: Final = 1 << 16
 """With up to this many entries, the positions of windows are a constant; with more, they are computed."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...compiler.callers.user_code import user_location
 from ...compiler.message_values import MessageValues
+from ...compiler.tracing.array_values import refuse_several
 from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.users_errors import attach_values
 from ..branching.branches import raise_where
@@ -68,6 +69,8 @@ def _item(array: Any, *place: Any) -> Any:
     elif place:
         array = array[place[0] if type(place[0]) is tuple else place]
         place = ()
+    else:
+        refuse_several(array, np.ndarray.item)
     number = array[place] if place else np.reshape(array, ())
     return as_python_number(number, PYTHON_KINDS[number.dtype.kind])
 

@@ -13,6 +13,7 @@ from ...compiler.errors import ConcretizationError
 from ...compiler.frontend.outside.read_names import note_read
 from ...compiler.message_values import MARK, MESSAGE_VALUES, MessageValues
 from ...compiler.symbolic_size import SymbolicSize
+from ...compiler.tracing.exceptions.numpys_own import numpys_own
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.users_errors import attach_values, complete
@@ -46,14 +47,16 @@ def raised(make: Callable[[], Any]) -> Any:
     return error
 
 
-def caught(error: BaseException) -> None:
-    """An exception that the function itself catches: its message gets the text of the values that it shows."""
-    if current_trace() is None:
-        return
+def caught(error: BaseException) -> BaseException:
+    """An exception that the function itself catches, with the text of the values that it shows.
+
+    NumPy's own exception stands for one of Tracemill's.
+    """
     for one in getattr(error, "exceptions", ()):
         caught(one)
     if isinstance(error, Exception):
         complete(error)
+    return numpys_own(error)
 
 
 def written(function: Any, given: Callable[[], Given]) -> None:

@@ -126,7 +126,6 @@ def test_methods_about_memory_and_files_are_refused_by_name() -> None:
         "dumps",
         "byteswap",
         "resize",
-        "setflags",
         "getfield",
         "setfield",
     ):

@@ -17,7 +17,7 @@ from ..trace import current_trace
 from ..tracing_again import needs_value, wants_pythons_number
 from ..values_in_call import FOLLOWS
 
-_LIKE_NUMPYS: Final = (
+LIKE_NUMPYS: Final = (
     ArgumentTypeError,
     ArgumentValueError,
     DTypeError,
@@ -47,7 +47,7 @@ def _own_error(error: BaseException) -> Exception | None:
     if isinstance(error, ExceptionGroup):
         return next((found for one in error.exceptions if (found := _own_error(one)) is not None), None)
     if isinstance(error, TracemillError):
-        return None if isinstance(error, _LIKE_NUMPYS) else error
+        return None if isinstance(error, LIKE_NUMPYS) else error
     if isinstance(error, UnboundLocalError):  # a branch that is traced sets the variable
         return None if trace.is_evaluating or FOLLOWS.get() else error
     return needs_value(trace, error) if wants_pythons_number(trace, error) else None

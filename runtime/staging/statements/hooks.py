@@ -103,11 +103,13 @@ class Hooks(WhileHooks, ForHooks):
         pass_on(error, classes)
 
     @staticmethod
-    def caught(error: BaseException) -> None:
-        """The beginning of a handler that looks at its exception, ``except … as error``."""
+    def caught(error: BaseException) -> BaseException:
+        """The exception for a handler that looks at it, ``except … as error``."""
+        if current_trace() is None:
+            return error
         from ..texts import caught
 
-        caught(error)
+        return caught(error)
 
     @staticmethod
     def stacked_list(make: Callable[[Any], Any], items: Any, function: Any = list) -> Any:
