@@ -1,21 +1,20 @@
 """Random programs of branches, loops, jumps and writes, as source text, and their comparison with Python.
 
-``python tests/frontend/control_flow_programs.py --seed 0 --count 100`` runs them on both backends.
+``PYTHONPATH=tests python tests/frontend/control_flow_programs.py --seed 0 --count 100`` runs them on both backends.
 """
 
 import argparse
 import importlib.util
 import random
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import tracemill as tm
+from support.source_folder import new_folder
 from tracemill.compiler.errors import TracemillError
 
 INTS, FLOATS, ARRAYS = ("i", "j"), ("x", "y"), ("a", "b")
@@ -237,7 +236,7 @@ class ProgramWriter:
 
 def functions(seeds: "list[int]", *, raises: bool = True) -> dict[int, Callable[..., Any]]:
     """Functions by seed, from files, so that their source is available."""
-    folder = Path(tempfile.mkdtemp())
+    folder = new_folder()
     path = folder / f"control_flow_{seeds[0]}_{len(seeds)}.py"
     path.write_text(
         HEADER + "\n\n".join(ProgramWriter(seed, raises=raises).text(f"f{seed}") for seed in seeds)

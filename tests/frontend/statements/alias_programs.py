@@ -1,22 +1,22 @@
 """Random programs in which several names of lists or arrays change hands depending on values, and their comparison with
 Python.
 
-``python tests/frontend/statements/alias_programs.py --seed 0 --count 100 --of arrays --given`` runs them.
+``PYTHONPATH=tests python tests/frontend/statements/alias_programs.py --seed 0 --count 100 --of arrays --given``
+runs them.
 """
 
 import argparse
 import copy
 import importlib.util
 import random
-import tempfile
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 import tracemill as tm
+from support.source_folder import new_folder
 from tracemill.compiler.errors import TracemillError
 
 Kind = Literal["lists", "arrays"]
@@ -186,7 +186,7 @@ class AliasProgram:
 
 def function_of(program: AliasProgram) -> Callable[..., Any]:
     """The function of a program. Its source stays in a file as long as Python runs."""
-    folder = Path(tempfile.mkdtemp(prefix="alias_programs_"))
+    folder = new_folder()
     file = folder / "program.py"
     file.write_text(program.text)
     spec = importlib.util.spec_from_file_location("program", file)

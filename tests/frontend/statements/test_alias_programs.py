@@ -1,5 +1,10 @@
 """Compiled random programs in which lists and arrays change hands match Python, or are refused with a named error."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from frontend.statements.alias_programs import Kind, difference
@@ -23,3 +28,14 @@ def test_random_programs_match_python(kind: Kind, given: bool, count: int, more:
 def test_random_programs_match_python_on_c(kind: Kind, more: int) -> None:
     found = {seed: difference(seed, kind, "c", given=True) for seed in range(100, 100 + 15 * more)}
     assert not {seed: text for seed, text in found.items() if text and not text.startswith("refused")}
+
+
+def test_sources_go_when_the_process_ends() -> None:
+    program = "from support.source_folder import new_folder; print(new_folder(), new_folder())"
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    run = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    first, second = map(Path, run.stdout.split())
+    assert first != second
+    assert not first.parent.exists()
