@@ -19,7 +19,6 @@ from ..callers.source_text import future_flags
 from ..callers.user_code import CONVERTS, HOOKS, OPERATORS, is_users
 from .closure_cells import CELL, cells_of, in_closure_cells
 from .operators import OperatorRewriter
-from .outside.reached_operators import has_reached_operators
 from .outside.read_names import REACHED, note_as_written, note_attributes, note_reached, objects_among
 from .rewriting import Rewriter
 from .sites import Block, Region, Unit
@@ -101,8 +100,6 @@ def converted(function: Any) -> Any:
         note_as_written(function)
         return function
     if isinstance(function, FunctionType):
-        if has_reached_operators(function):
-            raise OperatorsNeededError
         found = conversion_of(function)
         if isinstance(found, str):
             note_as_written(function)

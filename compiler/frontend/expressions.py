@@ -210,11 +210,19 @@ class ExpressionRewriter(ABC):
             or isinstance(node.ops[0], ast.In | ast.NotIn)
             or (isinstance(node.ops[0], ast.Is | ast.IsNot) and not _is_none(node.comparators[0]))
         )
-        if not is_seen or self.is_undelayed(node.comparators):
+        return self.compared(node) if is_seen else self.rebuilt(node)
+
+    def compared(self, node: ast.Compare) -> ast.expr:
+        """Any comparison. Python evaluates the third operand and later ones only if the comparisons before hold."""
+        names: list[ast.expr] = [ast.Constant(COMPARISONS[type(op)]) for op in node.ops]
+        left, others = self.expression(node.left), node.comparators
+        if len(names) == 1:
+            return hook("compare_two", names[0], left, self.expression(others[0]))
+        if self.is_undelayed(others):
             return self.rebuilt(node)
-        names = ast.Tuple([ast.Constant(COMPARISONS[type(op)]) for op in node.ops], LOAD)
-        others = [delayed(self.expression(one)) for one in node.comparators]
-        return hook("compare", names, self.expression(node.left), *others)
+        return hook(
+            "compare", ast.Tuple(names, LOAD), left, *(delayed(self.expression(one)) for one in others)
+        )
 
     def _subscript(self, node: ast.Subscript) -> ast.expr:
         is_plain = is_constant(node.slice) and not _is_environment(node.value)

@@ -8,7 +8,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Final
 
-from .expressions import COMPARISONS, assign, delayed, hook, named
+from .expressions import assign, hook, named
 from .rewriting import Rewriter
 from .syntax import placed
 
@@ -105,15 +105,12 @@ class OperatorRewriter(Rewriter):
     def _unary(self, node: ast.UnaryOp) -> ast.expr:
         if isinstance(node.op, ast.Not):
             return hook("not_", self.tested(node.operand))
+        if isinstance(node.operand, ast.Constant):
+            return node
         return hook("unary", ast.Constant(_UNARY[type(node.op)]), self.expression(node.operand))
 
     def _compared(self, node: ast.Compare) -> ast.expr:
-        if self.is_undelayed(node.comparators):
-            found: ast.expr = self.rebuilt(node)
-            return found
-        names = ast.Tuple([ast.Constant(COMPARISONS[type(op)]) for op in node.ops], ast.Load())
-        others = [delayed(self.expression(one)) for one in node.comparators]
-        return hook("compare", names, self.expression(node.left), *others)
+        return self.compared(node)
 
     def _read(self, node: ast.Attribute) -> ast.expr:
         if not isinstance(node.ctx, ast.Load):

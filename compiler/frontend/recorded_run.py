@@ -23,6 +23,7 @@ from ..tracing.array_values import as_value
 from ..tracing.exceptions.handlers import fall_back
 from ..tracing.outside.adoption import replace_outside
 from ..tracing.outside.system_calls import refuse_system_calls
+from ..tracing.sharing import TELLS_APART
 from ..tracing.trace import CHECKS_BOUNDS, RAISES_ON_VALUES, Storage, Trace, array_type
 from ..tracing.traced_array import TracedArray, array_on
 from ..tracing.traced_memory import is_numpy_array, is_traced
@@ -34,7 +35,6 @@ from .conversion import OperatorsNeededError, call_converted
 from .objects.made_objects import with_made_objects
 from .objects.sole_holders import objects_made
 from .outside.outside_changes import ArgumentContainers, OutsideChanges
-from .outside.reached_operators import ASKED
 from .outside.read_names import is_made
 from .program import (
     Argument,
@@ -77,7 +77,11 @@ def recorded(record: Trace, call: TracedCall) -> Program:
     filled = _fill(record, leaves, partial(users_name, function))
     refuse_system_calls()
     checking = CHECKS_BOUNDS.set(record.checks_bounds)
-    asking = ASKED.set(ASKED.get() if record.is_kept else set())
+    runs_once = (
+        not record.outermost().is_kept
+    )  # what it prints and changes stays, so it cannot be traced again
+    operators = OPERATORS.set(OPERATORS.get() or runs_once)
+    telling = TELLS_APART.set(TELLS_APART.get() or runs_once)
     try:
         with recording(record):
             args, kwargs = optree.tree_unflatten(call.tree, filled)
@@ -117,7 +121,8 @@ def recorded(record: Trace, call: TracedCall) -> Program:
             program = _finish(record, arguments, filled, outputs, out_leaves, out_tree)
             return replace(program, orders=orders, in_c_order=layout_dependent_arguments(program))
     finally:
-        ASKED.reset(asking)
+        TELLS_APART.reset(telling)
+        OPERATORS.reset(operators)
         CHECKS_BOUNDS.reset(checking)
 
 

@@ -48,6 +48,7 @@ def trace(
     convert: "bool | tuple[str, ...] | None" = None,
     checks: bool = True,
     replaced: tuple[Array, ...] = (),
+    is_kept: bool = False,
     **options: Any,
 ) -> Program:
     """Record a function as `_traced` does. If it turns out to need hooks for operators, or arrays that share memory
@@ -62,7 +63,7 @@ def trace(
     converting, checking = CONVERTS.set(chosen), RAISES_ON_VALUES.set(checks and RAISES_ON_VALUES.get())
     writes = OutsideChanges(replaced)
     try:
-        return _traced(function, tree, leaves, writes=writes, **options)
+        return _traced(function, tree, leaves, writes=writes, is_kept=is_kept, **options)
     except RecursionError as error:
         if is_nested or (found := _endless_recursion(error, writes)) is None:
             raise
@@ -72,7 +73,11 @@ def trace(
             writes.undo()
         raise
     except (ConcretizationError, OperatorsNeededError, SharedMemoryError, UnboundLocalError) as error:
-        mode = None if is_nested or not chosen else mode_for(error, can_follow=writes.can_be_undone)
+        mode = (
+            None
+            if is_nested or not (chosen and is_kept)
+            else mode_for(error, can_follow=writes.can_be_undone)
+        )
         if mode is None:
             if (
                 isinstance(error, ConcretizationError)
@@ -91,7 +96,16 @@ def trace(
         RAISES_ON_VALUES.reset(checking)
     before = mode.set(True)
     try:
-        return trace(function, tree, leaves, convert=convert, checks=checks, replaced=replaced, **options)
+        return trace(
+            function,
+            tree,
+            leaves,
+            convert=convert,
+            checks=checks,
+            replaced=replaced,
+            is_kept=is_kept,
+            **options,
+        )
     except TracemillError as second:
         runs_uncompiled = isinstance(second, SideEffectError) and second.runs_uncompiled
         if mode is FOLLOWS and not (runs_uncompiled or isinstance(second, SizesFixedError)):

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, Final, cast
 
 import numpy as np
@@ -12,22 +11,19 @@ from numpy.lib.array_utils import byte_bounds
 from ...compiler.arguments.leaves import NAMESPACE, flattened, tree_of_arrays, weak_type, with_plain_keys
 from ...compiler.builder import recording
 from ...compiler.callers.function_names import function_name
-from ...compiler.callers.user_code import CONVERTS, OPERATORS, user_location
-from ...compiler.callers.users_operators import defines_operators
+from ...compiler.callers.user_code import OPERATORS, user_location
 from ...compiler.dtypes import Array
 from ...compiler.error_state import begin_quiet, end_quiet
 from ...compiler.errors import ConcretizationError, DerivativeMemoryError, TracemillError
 from ...compiler.errors.tracemill_error import text_of
-from ...compiler.frontend.conversion import OperatorsNeededError, call_converted
+from ...compiler.frontend.conversion import call_converted
 from ...compiler.frontend.outside.outside_changes import ArgumentContainers
-from ...compiler.frontend.outside.reached_operators import ASKED
 from ...compiler.frontend.program import Static, refuse_hidden_arrays
 from ...compiler.memory_layout.layout import LayoutQuestion, layout_of
 from ...compiler.nesting import refuse_deep_nesting
 from ...compiler.tracing.outside.adoption import begins_trace
 from ...compiler.tracing.trace import array_type
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
-from ...compiler.tracing.tracing_again import may_need_operators
 from ..eager.grad_mode import is_grad_enabled
 from . import functions, indexing, ufuncs
 from .evaluated_array import EvaluatedArray, new_number, new_result
@@ -68,6 +64,7 @@ class EvaluatedCall:
     meets_variables: bool = False
     """Whether variables of `tracemill.autograd` are among the arguments, or the function has used them."""
 
+    @begins_trace
     def __init__(
         self,
         function: Callable[..., Any],
@@ -81,25 +78,10 @@ class EvaluatedCall:
         derivative is computed later.
         """
         self._keeps = keeps
-        try:
-            self._run(function, tree, leaves, chosen)
-        except (ConcretizationError, OperatorsNeededError) as error:
-            if OPERATORS.get() or not CONVERTS.get() or not may_need_operators(error):
-                raise
-            operators = OPERATORS.set(True)  # methods of the user's classes may need hooks
-            try:
-                self._run(function, tree, leaves, chosen)
-            finally:
-                OPERATORS.reset(operators)
-
-    @begins_trace
-    def _run(
-        self, function: Callable[..., Any], tree: Any, leaves: Sequence[Any], chosen: Sequence[bool]
-    ) -> None:
         self.leaves: list[Node] = []
         """The nodes of the differentiated leaves."""
         self.trace = trace = self._new_trace(function_name(function))
-        quiet = begin_quiet()
+        quiet, operators = begin_quiet(), OPERATORS.set(True)  # what it prints and changes cannot be undone
         try:
             with recording(trace):
                 filled = [
@@ -133,6 +115,7 @@ class EvaluatedCall:
                 raise error.__cause__ from None
             raise
         finally:
+            OPERATORS.reset(operators)
             end_quiet(quiet)
             trace.close()
 
@@ -142,24 +125,13 @@ class EvaluatedCall:
     def _called(self, function: Callable[..., Any], tree: Any, filled: Sequence[Any]) -> Any:
         """The result of a function, which must not change lists and dicts among its arguments."""
         if tree is tree_of_arrays(len(filled)):  # there are no containers
-            return self._result(function, filled, {})
+            return call_converted(function, *filled)
         call: Any = optree.tree_unflatten(tree, filled)
         args, kwargs = call
         containers = ArgumentContainers(args, kwargs)
-        kinds = chain(containers.kinds, map(type, args), map(type, kwargs.values()))
-        if any(map(defines_operators, kinds)) and CONVERTS.get() and not OPERATORS.get():
-            raise OperatorsNeededError
-        result = self._result(function, args, kwargs)
+        result = call_converted(function, *args, **kwargs)
         containers.refuse_changes(function)
         return result
-
-    @staticmethod
-    def _result(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        asking = ASKED.set(set())
-        try:
-            return call_converted(function, *args, **kwargs)
-        finally:
-            ASKED.reset(asking)
 
     def _captured(self) -> list[tuple[Array, bool]]:
         """The arrays from outside that the function has used, and whether it has written to them."""

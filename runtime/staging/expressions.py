@@ -11,6 +11,7 @@ import numpy as np
 from ...compiler.arguments.leaves import weak_type
 from ...compiler.callers.user_code import line_of_raise, user_location
 from ...compiler.errors import BranchMismatchError
+from ...compiler.frontend.expressions import comparison
 from ...compiler.numpy_surface.ufuncs.value_checks import guarded
 from ...compiler.op import PRINTS, has_effect
 from ...compiler.symbolic_size import SymbolicFact, SymbolicSize
@@ -29,7 +30,7 @@ from .callee import callee
 from .comprehensions import Pairs, fold
 from .dictionaries import has_key, is_unknown_key
 from .loops.truth_in_call import truth_in_call
-from .operators import compared, truth, users_method
+from .operators import PLAIN_TYPES, REFLECTED, compared, truth, users_method
 
 
 def and_(first: Any, *others: Callable[[], Any]) -> Any:
@@ -149,7 +150,7 @@ def folded(function: Any, pairs: Pairs, is_list: bool, *rest: Any, **options: An
 
 
 def compare(names: tuple[str, ...], left: Any, *others: Callable[[], Any]) -> Any:
-    """``left < … < …``, and ``x in …``"""
+    """``left < … < …``"""
     result: Any = True
     for number, (name, other) in enumerate(zip(names, others, strict=True)):
         if is_open(result):
@@ -169,10 +170,17 @@ def compare(names: tuple[str, ...], left: Any, *others: Callable[[], Any]) -> An
     return result
 
 
+def compare_two(name: str, left: Any, right: Any) -> Any:
+    """``left < right``, and ``x in …``"""
+    if PLAIN_TYPES[type(left)] and PLAIN_TYPES[type(right)] and name in REFLECTED:
+        return length_test(comparison(name)(left, right))
+    found = _is_in(left, right, name) if name in ("in_", "not_in") else compared(name, left, right)
+    return _as_bool(length_test(found))
+
+
 def _compared(name: str, left: Any, right: Any) -> tuple[Any, Any]:
     """The right operand of a comparison, and the result."""
-    found = _is_in(left, right, name) if name in ("in_", "not_in") else compared(name, left, right)
-    return right, _as_bool(length_test(found))
+    return right, compare_two(name, left, right)
 
 
 def _as_bool(found: Any) -> Any:

@@ -6,14 +6,14 @@ They also handle tuples that hold traced numbers, and `OneOf`.
 import operator
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial, reduce
-from types import FunctionType, MethodType
+from types import FunctionType, MethodType, ModuleType, NoneType
 from typing import Any, Final
 
 import numpy as np
 import optree
 
 from ...compiler.callers.user_code import OPERATORS, is_defined_by_user, is_users, user_location
-from ...compiler.callers.users_operators import defines_operators, users_method_of
+from ...compiler.callers.users_operators import BINARY, defines_operators, users_method_of
 from ...compiler.errors import ConcretizationError
 from ...compiler.frontend.conversion import OperatorsNeededError, call_converted
 from ...compiler.frontend.expressions import comparison
@@ -22,7 +22,7 @@ from ...compiler.message_values import MESSAGE_VALUES
 from ...compiler.message_values import percent as filled_in
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.trace import current_trace
-from ...compiler.tracing.traced_memory import is_traced
+from ...compiler.tracing.traced_memory import TracedMemory, is_traced
 from ..branching.containers import CONTAINERS
 from ..branching.object_identity import is_same_object
 from ..branching.one_of import OneOf, entries_of, is_one_of, place_of
@@ -30,10 +30,43 @@ from ..branching.python_numbers import as_python_number, is_unknown
 from ..branching.watching import watch_called
 from .texts_of_sizes import in_message, with_numbers
 
-_REFLECTED: Final = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
+REFLECTED: Final = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
+_NAMES: Final = (*BINARY, "lshift", "rshift", "and", "or", "xor")
+_BINARY: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    name: getattr(operator, f"__{name}__") for name in _NAMES
+}
+_IN_PLACE: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    name: getattr(operator, f"__i{name}__") for name in _NAMES
+}
+_UNARY: Final[dict[str, Callable[[Any], Any]]] = {
+    "neg": operator.neg,
+    "pos": operator.pos,
+    "invert": operator.invert,
+}
 _SEQUENCES: Final = (tuple, list)
 _CONTAINERS: Final = (tuple, list, dict)
 _KINDS: Final = {"b": bool, "i": int, "f": float, "c": complex}
+
+
+_PLAIN: Final = frozenset(
+    {int, float, complex, bool, NoneType, ModuleType, np.ndarray, *np.sctypeDict.values()}
+)
+
+
+class _PlainTypes(dict["type[Any]", bool]):
+    """Whether a type is one of numbers, arrays or traced arrays, whose operators are not the user's.
+
+    Containers are not, because of what they hold.
+    """
+
+    def __missing__(self, kind: "type[Any]") -> bool:
+        found = kind in _PLAIN or issubclass(kind, TracedMemory)
+        if found:  # classes of the user come and go
+            self[kind] = True
+        return found
+
+
+PLAIN_TYPES: Final = _PlainTypes()
 
 
 def users_method(x: Any, name: str) -> "Callable[..., Any] | None":
@@ -51,6 +84,8 @@ def _called(method: MethodType, *given: Any) -> Any:
 
 def operate(name: str, x: Any, y: Any) -> Any:
     """``x + y``, and other binary operators."""
+    if PLAIN_TYPES[type(x)] and PLAIN_TYPES[type(y)]:
+        return _BINARY[name](x, y)
     if name == "mod" and type(x) is str:
         return percent(x, y)
     if is_one_of(x):
@@ -59,7 +94,7 @@ def operate(name: str, x: Any, y: Any) -> Any:
         return OneOf.asked(y, lambda one: operate(name, x, one))
     own, reflected = users_method(x, f"__{name}__"), users_method(y, f"__r{name}__")
     if own is None and reflected is None:
-        return _plain(name)(x, y)
+        return _BINARY[name](x, y)
     asked = [(own or partial(_built_in, x, f"__{name}__"), y)]
     if type(x) is not type(y) and reflected is not None:
         first = issubclass(type(y), type(x)) and users_method_of(type(x), f"__r{name}__") is not reflected
@@ -79,16 +114,13 @@ def _built_in(x: Any, name: str, y: Any) -> Any:
 
 def update(name: str, x: Any, y: Any) -> Any:
     """``x += y``, and other operators in place."""
+    if PLAIN_TYPES[type(x)] and PLAIN_TYPES[type(y)]:
+        return _IN_PLACE[name](x, y)
     if (own := users_method(x, f"__i{name}__")) is not None and (found := own(y)) is not NotImplemented:
         return found
     if is_one_of(x) or is_one_of(y) or users_method(x, f"__{name}__") or users_method(y, f"__r{name}__"):
         return operate(name, x, y)
-    return getattr(operator, f"i{name}")(x, y)
-
-
-def _plain(name: str) -> Callable[[Any, Any], Any]:
-    found: Callable[[Any, Any], Any] = getattr(operator, f"__{name}__")
-    return found
+    return _IN_PLACE[name](x, y)
 
 
 def summed(entries: Sequence[Any], start: Any) -> Any:
@@ -100,10 +132,12 @@ def summed(entries: Sequence[Any], start: Any) -> Any:
 
 def unary(name: str, x: Any) -> Any:
     """``-x``, and other unary operators."""
+    if PLAIN_TYPES[type(x)]:
+        return _UNARY[name](x)
     if is_one_of(x):
         return OneOf.asked(x, lambda one: unary(name, one))
     own = users_method(x, f"__{name}__")
-    return getattr(operator, name)(x) if own is None else own()
+    return _UNARY[name](x) if own is None else own()
 
 
 def compared(name: str, x: Any, y: Any) -> Any:
@@ -112,12 +146,12 @@ def compared(name: str, x: Any, y: Any) -> Any:
         return OneOf.asked(x, lambda one: compared(name, one, y))
     if is_one_of(y):
         return OneOf.asked(y, lambda one: compared(name, x, one))
-    if name not in _REFLECTED:
+    if name not in REFLECTED:
         return _identity(name, x, y) if name in ("is_", "is_not") else comparison(name)(x, y)
     if type(x) in _SEQUENCES and type(x) is type(y) and _holds_unknown(x, y):
         return _compared_in_order(name, x, y)
     own = users_method(x, f"__{name}__")
-    other = users_method(y, f"__{_REFLECTED[name]}__")
+    other = users_method(y, f"__{REFLECTED[name]}__")
     if own is None and other is None:
         return comparison(name)(x, y)
     if fields := _fields(x, own):
@@ -221,6 +255,8 @@ def _is_pythons_bool(x: Any) -> bool:
 
 def truth(x: Any) -> Any:
     """``bool(x)``, as a condition evaluates it."""
+    if PLAIN_TYPES[type(x)]:
+        return x
     if is_one_of(x):
         return OneOf.asked(x, _as_bool)
     own = users_method(x, "__bool__")
@@ -297,6 +333,8 @@ def _in_percent(x: Any) -> Any:
 def attribute(x: Any, name: str) -> Any:
     """``x.name``, which a property or ``__getattr__`` may compute."""
     kind = type(x)
+    if PLAIN_TYPES[kind]:
+        return getattr(x, name)
     if kind is OneOf and name == "__class__":
         return OneOf.asked(x, lambda one: attribute(one, name))
     if kind.__module__ == "builtins" or is_traced(x) or current_trace() is None:

@@ -26,7 +26,7 @@ from ...eager.line_writers import writer_name
 from ..built_in_functions import shown
 from ..callee import callee
 from ..comprehensions import is_kept
-from ..expressions import and_, choose, compare, folded, not_, or_
+from ..expressions import and_, choose, compare, compare_two, folded, not_, or_
 from ..loops.iterations import plainly
 from ..loops.open_generators import pairs
 from ..loops.truth_in_call import truth_in_call
@@ -77,6 +77,7 @@ class Hooks(WhileHooks, ForHooks):
     not_ = staticmethod(not_)
     choose = staticmethod(choose)
     compare = staticmethod(compare)
+    compare_two = staticmethod(compare_two)
     fold = staticmethod(folded)
 
     pairs = staticmethod(pairs)
