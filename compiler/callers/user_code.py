@@ -173,10 +173,11 @@ def is_raise(step: TracebackType) -> bool:
 
 
 def users_line_of(error: BaseException) -> Location | None:
-    """The last of the user's lines in the traceback of an error."""
+    """The last of the user's lines in the traceback of an error, or else of another library's."""
     found, step = None, error.__traceback__
     while step is not None:
-        if not is_library(step.tb_frame.f_code.co_filename):
+        file = step.tb_frame.f_code.co_filename
+        if is_users(file) or (found is None and not is_library(file)):
             found = step
         step = step.tb_next
     return None if found is None else location_at(found.tb_frame.f_code.co_filename, found.tb_lineno)

@@ -37,6 +37,9 @@ class ConcretizationError(TracemillError, TypeError):
     is_of_text: bool = False
     """The function makes a text of a number whose value is not known: in a compiled call, it runs uncompiled."""
 
+    act: str = "makes a text of a number"
+    """What the function does then."""
+
     numbers: frozenset[int] = frozenset()
     """The Python numbers among the leaves of the arguments whose values would be enough."""
 
@@ -79,9 +82,9 @@ class UnsupportedFunctionError(TracemillError, NotImplementedError, TypeError):
     """A NumPy function cannot be traced. The message says why.
 
     >>> import numpy as np, tracemill as tm
-    >>> tm.compile(np.array_str)(np.ones(3))
+    >>> tm.compile(np.isnat)(np.ones(3))
     Traceback (most recent call last):
-    tracemill.compiler.errors.tracing.UnsupportedFunctionError: np.array_str cannot be traced: text, printing...
+    tracemill.compiler.errors.tracing.UnsupportedFunctionError: np.isnat cannot be traced: dates and times...
 
     Fix: use what the message suggests, call the function outside the traced one, or wrap it in `tm.pure_callback`.
     """

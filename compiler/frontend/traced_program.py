@@ -116,11 +116,11 @@ def trace(
 
 
 def _text_of_number(function: Callable[..., Any], refused: ConcretizationError) -> SideEffectError:
-    """The error for a function that makes a text of a number: in a compiled call, the function itself runs."""
+    """The error for a function that makes a text of a number or the like: in a compiled call, it runs itself."""
     line = "" if refused.location is None else f" at {refused.location}".partition("  ")[0]
     error = SideEffectError(
-        f"{describe(function)} makes a text of a number{line}, whose value is known only when the program runs: return "
-        "the number, and make a text of the result"
+        f"{describe(function)} {refused.act}{line}, which is known only when the program runs: return it, and do this "
+        "with the result"
     )
     error.runs_uncompiled = error.is_of_text = True
     return error

@@ -5,7 +5,7 @@ Importing this package fills the tables of `tracing.registry`.
 
 import numpy as np
 
-from . import array_api, dtype_functions, methods, ownership, refused, result_order
+from . import array_api, dtype_functions, methods, ownership, refused, result_order, written_elements
 from .analysis import differences, functional, polynomials, signals
 from .arrays import (
     constructors,
@@ -94,4 +94,5 @@ __all__ = [
     "ufunc_calls",
     "ufunc_methods",
     "windows",
+    "written_elements",
 ]

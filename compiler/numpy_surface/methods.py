@@ -15,7 +15,7 @@ from ..tracing.traced_array import TracedArray
 from ..tracing.views import Bits, Pairs, Parts
 from .arrays.constructors import as_dtype, new_array
 from .arrays.reshaping import view_of
-from .refused import FILES, MEMORY
+from .refused import MEMORY
 
 
 @method("fill")
@@ -112,7 +112,5 @@ def _refuse(name: str, reason: str) -> None:
         raise UnsupportedFunctionError(f"x.{name} cannot be traced: {reason}")
 
 
-for _name in ("tofile", "dump", "dumps"):
-    _refuse(_name, FILES)
-for _name in ("tobytes", "byteswap", "resize", "getfield", "setfield"):
+for _name in ("byteswap", "resize", "getfield", "setfield"):
     _refuse(_name, MEMORY)

@@ -1,4 +1,7 @@
-"""NumPy functions that have no meaning for a traced array, each with its reason."""
+"""NumPy functions that have no meaning for a traced array, each with its reason.
+
+A compiled function that calls one of `registry.LEAVING` runs uncompiled.
+"""
 
 from ..tracing.registry import REFUSED
 

@@ -29,6 +29,9 @@ STAND_INS: dict[str, Callable[..., Any]] = {}
 """Maps the name of a Python function in `scipy.special` whose formula loses derivatives to a function with the same
 parameters for traced arrays."""
 
+LEAVING: dict[Any, Callable[..., Any]] = {}
+"""Maps a NumPy function that writes elements to a file, or makes a text of them, to the one that runs instead."""
+
 REFUSED: dict[str, str] = {}
 """Maps the name of a NumPy function that cannot be traced to the reason, for its error."""
 

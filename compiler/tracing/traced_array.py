@@ -48,7 +48,7 @@ from .array_values import (
 )
 from .foreign_memory import ForeignMemory
 from .indexing import Gather, Selection, masked_part, select
-from .registry import FUNCTIONS, METHODS, REFUSED, UFUNCS
+from .registry import FUNCTIONS, LEAVING, METHODS, REFUSED, UFUNCS
 from .size_values import ratio_of_value, rounded_quotient
 from .trace import Storage, current_trace, require_trace
 from .traced_memory import TracedMemory
@@ -489,9 +489,11 @@ class TracedArray(TracedMemory):
             )
 
     def __reduce__(self) -> NoReturn:
-        raise ArgumentTypeError(
+        error = ConcretizationError(
             "a traced array cannot be pickled: return it from the function instead", user_location()
         )
+        error.is_of_text, error.act = True, "pickles an array"
+        raise error
 
     def as_key(self) -> Any:
         """The number for which the program is made, because it is a key of a dict or a member of a set."""
@@ -527,11 +529,9 @@ class TracedArray(TracedMemory):
         return self._located(UFUNCS["call"], ufunc, method, inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        implementation = FUNCTIONS.get(function)
+        implementation = FUNCTIONS.get(function) or LEAVING.get(function)
         if implementation is None:
             name = getattr(function, "__name__", str(function))
-            if name in _TEXTS and is_drafted():
-                return MISSING
             reason = REFUSED.get(name, "Tracemill does not know it")
             raise UnsupportedFunctionError(f"np.{name} cannot be traced: {reason}", user_location())
         return self._located(implementation, *args, **kwargs)
@@ -601,7 +601,6 @@ _IN_A_LIST = (
     ". Ufuncs and their methods do not look into lists: np.logical_and.reduce(np.stack([x, y])) instead of "
     "np.logical_and.reduce([x, y])"
 )
-_TEXTS = frozenset(("array2string", "array_repr", "array_str"))
 _NO_TEXT = (
     "a text shows a traced {}, whose value is known only when the program runs: return the number, and make a text of "
     "the result. print(), logging, warnings.warn() and messages of exceptions can show it"

@@ -69,4 +69,5 @@ def needs_value(record: Trace, error: BaseException) -> ConcretizationError:
         users_line_of(error),
     )
     found.numbers = frozenset(outermost.numbers.values()) if outermost.is_kept else frozenset()
+    found.is_of_text, found.act = not found.numbers, "gives a number to code that needs its value"
     return found

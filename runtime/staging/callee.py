@@ -294,12 +294,21 @@ def _called_with_seed(function: Any, *given: Any, **more: Any) -> Any:
 def _called_with_numbers(function: Any, *given: Any, **more: Any) -> Any:
     """Call a function that needs the values of ints and sizes, also of those in containers."""
     leaves, tree = flattened((given, more))
-    known: Any = optree.tree_unflatten(tree, map(_known_number, leaves))
+    to_known = _shown_number if function.__module__ == "json" else _known_number
+    known: Any = optree.tree_unflatten(tree, map(to_known, leaves))
     return function(*known[0], **known[1])
 
 
 def _known_number(x: Any) -> Any:
     return bool(as_place(x)) if is_traced(x) and x.weak is bool else _known_int(x)
+
+
+def _shown_number(x: Any) -> Any:
+    """A number of which ``json.dumps`` makes a text, as an f-string may where each call is computed at once."""
+    trace = current_trace()
+    if trace is not None and trace.is_evaluating and is_traced(x) and x.is_scalar:
+        return x.concrete()[()] if x.weak is None else x.concrete().item()
+    return _known_number(x)
 
 
 def _known_int(x: Any) -> Any:
