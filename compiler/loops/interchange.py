@@ -3,7 +3,7 @@
 In ``for i: for j: for k: sum (x[i, k] - y[j, k])²`` with 2000 values of j and 16 of k, vectors over k are short, and
 the code after each sum runs element by element. This pass unrolls the loop over k inside the loop over j, and
 vectorises the loop over j. It then reads y in columns, again for every value of i: from a copy in which the columns
-are contiguous.
+are contiguous. Any innermost loop that reads columns again and again gets such copies.
 
 If the short sum has no known length, it becomes the outer loop instead, over sums for a few hundred values of j:
 ``for i: for k: for j: sum[j] (x[i, k] - y[j, k])²``.
@@ -184,6 +184,14 @@ class _Pairs:
         ]
 
     def as_before(self, loop: Loop, outer: tuple[Variable, ...]) -> Sequence[Loop]:
+        if outer and not any(isinstance(s, Loop) for s in statements(loop.body)):
+            if is_known(loop.variable.extent < LEAST):
+                return [loop]
+            return [
+                replace(
+                    loop, body=loaded_from(loop.body, lambda load: self.copied(load, loop.variable, outer))
+                )
+            ]
         return [replace(loop, body=self.changed(loop.body, (*outer, loop.variable)))]
 
     def in_parts(self, loop: Loop, outer: tuple[Variable, ...], made: Making) -> Sequence[Statement]:
@@ -214,6 +222,8 @@ class _Pairs:
         place, inside = load.place, load.place.variables
         if load.buffer not in self.whole or not place.is_linear or _is_in_order(place.factor(variable)):
             return False
+        if not (is_known(place.low >= 0) and is_known(place.high < load.buffer.size)):
+            return False  # read under a condition
         size = math.prod(typical(v.extent) for v in inside)
         again = math.prod(typical(v.extent) for v in outer if v not in inside)
         if again < REREAD or size > typical(load.buffer.size):

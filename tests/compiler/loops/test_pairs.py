@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from graphs.kernel_graphs import LARGE, distances, kernel_sums, nearest, scaled_sums
+from graphs.kernel_graphs import LARGE, distances, kernel_sums, nearest, pulls, scaled_sums
 from graphs.loop_interpreter import Run
 from graphs.random_graphs import loop_graphs
 from support.recording import drawn, recorded
@@ -102,6 +102,17 @@ def test_sums_over_short_rows_that_are_read_once_stay() -> None:
     assert [loop.variable.extent for loop in long_loops(nest)] == [50, 16]
 
 
+def test_loops_that_read_columns_again_and_again_read_copies() -> None:
+    nest = assert_means_the_same(recorded(pulls, "f64[20, 3]", "f64[20]", names=["p", "m"]))
+    assert [copy.size for copy in copies(nest)] == [20, 20, 20]
+    assert "p[3 * j" not in str(nest.body[-1])
+
+
+def test_short_loops_read_columns_in_place() -> None:
+    graph = recorded(pulls, "f64[15, 3]", "f64[15]")
+    assert str(vectorize_long_axis(lower(graph))) == str(lower(graph))
+
+
 def test_long_loops_leave_rows_in_parts() -> None:
     nest = vectorize_long_axis(lower(recorded(kernel_sums, "f64[9, 5]", "f64[20000, 5]")))
     assert [b.size for loop in nest.body for b in used((loop,)).buffers if isinstance(b, Row)] == [512, 32]
@@ -146,6 +157,6 @@ def test_random_graphs_give_what_they_mean(graph: Graph) -> None:
     assert_means_the_same(graph)
 
 
-@pytest.mark.parametrize("name", ["layer_norm", "pulls", "found", "columns of doubles"])
+@pytest.mark.parametrize("name", ["layer_norm", "found", "columns of doubles"])
 def test_other_kernels_are_left_as_they_are(name: str) -> None:
     assert str(vectorize_long_axis(lower(LARGE[name]))) == str(lower(LARGE[name]))
