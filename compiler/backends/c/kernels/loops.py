@@ -265,11 +265,11 @@ class Writer(AccumulatorWriter):
             with self.braces("else"):
                 self.iterations(loop, low, end, gathered)
             return
-        if not gathered and (type := half_as_wide(loop)) is not None:
+        if (type := half_as_wide(loop)) is not None:
             with self.braces(""):
                 self.line("// Two vectors of elements at once, because of a type of half their size.")
                 self.line(f"{type} tm_lane = 0, tm_lanes = 0;")
-                self.line("#pragma omp simd reduction(| : tm_lanes) linear(tm_lane)")
+                self.line(f"#pragma omp simd reduction(| : tm_lanes) linear(tm_lane){self.clauses(gathered)}")
                 self.each_iteration(loop, low, end, last="tm_lanes |= tm_lane++;")
                 self.line('__asm__ volatile("" : : "r"(tm_lanes));')
             return
