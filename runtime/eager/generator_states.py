@@ -1,5 +1,8 @@
-"""The state of a NumPy generator as numbers, and draws as a pure function of it."""
+"""The states of random generators: as numbers, of which draws are a pure function, and to be restored."""
 
+import pickle
+import random
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -112,3 +115,55 @@ def _filled(template: Any, words: Iterator[int]) -> Any:
         return float(np.uint64(next(words)).view(np.float64))
     low, high = next(words), next(words)
     return low | high << 64
+
+
+# ---- restoring states ---------------------------------------------------------------------------------
+
+
+def state_of(generator: Any) -> bytes:
+    """The state of a generator, or of bits, that can be compared and restored."""
+    if isinstance(generator, random.Random):
+        return pickle.dumps(generator.getstate())
+    if isinstance(generator, np.random.RandomState):
+        return pickle.dumps(generator.get_state())
+    bits = getattr(generator, "bit_generator", generator)
+    return pickle.dumps((bits.state, getattr(bits.seed_seq, "n_children_spawned", 0)))
+
+
+def restore(generator: Any, state: bytes) -> bool:
+    """Restore a state. False if that is impossible, because the generator has spawned others."""
+    found = pickle.loads(state)
+    if isinstance(generator, random.Random):
+        generator.setstate(found)
+    elif isinstance(generator, np.random.RandomState):
+        generator.set_state(found)
+    else:
+        getattr(generator, "bit_generator", generator).state = found[0]
+    return state_of(generator) == state
+
+
+class DrawnFrom:
+    """The generators from which a call has drawn, with the states that they had before."""
+
+    def __init__(self) -> None:
+        self._before: dict[int, tuple[Any, bytes]] = {}
+
+    def note(self, generator: Any) -> None:
+        """Note a generator that is about to draw."""
+        if id(generator) not in self._before:
+            self._before[id(generator)] = generator, state_of(generator)
+
+    def restore(self) -> bool:
+        """Restore all states. False if that is impossible for some."""
+        restored = [restore(generator, state) for generator, state in self._before.values()]
+        return all(restored)
+
+
+def generator_of(method: Any) -> Any:
+    """The generator whose method or function of `np.random` this is, if it draws; else None."""
+    owner = getattr(method, "__self__", None)
+    if isinstance(owner, random.Random):
+        return owner
+    if "numpy.random" not in sys.modules:
+        return None
+    return owner if isinstance(owner, np.random.Generator | np.random.RandomState) else None

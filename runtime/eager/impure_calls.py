@@ -23,6 +23,7 @@ from ...compiler.callers.user_code import is_library, location_at
 from ...compiler.errors import ClockError, RandomStateError, TracemillError
 from ...compiler.ir import Location
 from ...compiler.tracing.values_in_call import is_undone
+from .generator_states import DrawnFrom
 from .reached_objects import INSTALLED, STANDARD, names_used
 
 _CLOCKS: Final = {
@@ -88,14 +89,17 @@ def refusing_impure_calls(function: Callable[..., Any], *, clocks: bool) -> Gene
     try:
         yield
     except Exception as error:
-        if isinstance(watch.error, RandomStateError) and is_undone(error):  # the function would draw twice
-            raise watch.error from None
+        if is_undone(error) or isinstance(error, TracemillError):
+            is_restored = watch.drawn.restore()
+            if isinstance(watch.error, RandomStateError) and is_undone(error) and not is_restored:
+                raise watch.error from None  # the function would draw twice
         raise
     finally:
         sys.setprofile(outer)
         if sys.gettrace() is _not_traced:
             sys.settrace(None)
     if watch.error is not None:
+        watch.drawn.restore()
         raise watch.error
 
 
@@ -105,6 +109,7 @@ class _Watch:
     def __init__(self, function: Callable[..., Any], outer: Any, *, clocks: bool) -> None:
         self.function, self.outer, self.clocks = function, outer, clocks
         self.error: TracemillError | None = None
+        self.drawn = DrawnFrom()
         self.made: list[random.Random] = []
         """Generators that the function has made from a seed: they draw the same numbers each time, also in NumPy."""
 
@@ -112,6 +117,7 @@ class _Watch:
         if event == "call":
             is_gauss = frame.f_code is random.Random.gauss.__code__  # which keeps every second number
             if is_gauss and not self._is_made(frame.f_locals["self"]):
+                self.drawn.note(frame.f_locals["self"])
                 self._drew(frame, "random.gauss")
             elif "datetime64" in frame.f_code.co_names and (lines := _lines_of_now(frame.f_code)):
                 self._watch_lines(frame, lines)
@@ -140,10 +146,12 @@ class _Watch:
             self._drew(frame, "ssl.RAND_bytes")
         elif name in _DRAWS:
             if isinstance(called.__self__, random.Random) and not self._is_made(called.__self__):
+                self.drawn.note(called.__self__)
                 self._drew(frame, f"random.{name}")
         elif name in _SETTERS and isinstance(called.__self__, random.Random):
             is_new = frame.f_back is not None and frame.f_back.f_code is random.Random.__init__.__code__
             if not is_new and not self._is_made(called.__self__):
+                self.drawn.note(called.__self__)
                 self._drew(frame, f"random.{name}")
             elif frame.f_locals.get("a") is not None:
                 self.made.append(called.__self__)

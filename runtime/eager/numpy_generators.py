@@ -1,6 +1,5 @@
 """NumPy's generators that a function reaches: draws while tracing would be the same in each run."""
 
-import pickle
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -14,10 +13,11 @@ import numpy as np
 from ...compiler.arguments.leaves import argument_names, users_name
 from ...compiler.callers.function_names import describe
 from ...compiler.callers.user_code import location_at
-from ...compiler.errors import RandomStateError
+from ...compiler.errors import RandomStateError, TracemillError
 from ...compiler.frontend.conversion import conversion_of
 from ...compiler.frontend.program import Argument, Static
 from ...compiler.tracing.values_in_call import is_undone
+from .generator_states import restore, state_of
 from .impure_calls import may_be_impure, refusing_impure_calls
 from .reached_objects import is_filled, names_of, reached_objects
 
@@ -81,27 +81,33 @@ def _comparing_states(
     reached = [*_generators(function, set()), *_given(function, tree, entering)] if is_loaded else []
     named = {id(found) for _, found in reached}
     reached += [("", one) for key, one in others.items() if key not in named]
-    before = [(name, found, _state(found)) for name, found in reached]
+    before = [(name, found, state_of(found)) for name, found in reached]
     failure: Exception | None = None
     try:
         yield
     except Exception as error:
-        if not is_undone(error):  # otherwise the function would draw twice
-            raise
         failure = error
     if not is_loaded and "numpy.random" in sys.modules and np.random.get_state()[2] != _FRESH:  # type: ignore[index]
         before.append(("np.random", np.random.mtrand._rand, b""))
-    for name, found, state in before:
-        if _state(found) != state:
-            code = getattr(function, "__code__", None)
-            raise RandomStateError(
-                f"{describe(function)} drew from {_described(name)}, while being traced: the number would be "
-                "frozen into the graph, the same each time that it runs. Draw from a generator of "
-                "tracemill.random.default_rng, or outside, and pass the result as an argument",
-                None if code is None else location_at(code.co_filename, code.co_firstlineno),
-            )
+    changed = [(name, found, state) for name, found, state in before if state_of(found) != state]
+    is_again = failure is not None and is_undone(failure)
+    if failure is None or is_again or isinstance(failure, TracemillError):
+        restored = [bool(state) and restore(found, state) for _, found, state in changed]
+        if changed and (failure is None or (is_again and not all(restored))):  # the function would draw twice
+            raise _frozen(function, changed[0][0])
     if failure is not None:
         raise failure
+
+
+def _frozen(function: Callable[..., Any], name: str) -> RandomStateError:
+    """The error for a function that has drawn from a generator."""
+    code = getattr(function, "__code__", None)
+    return RandomStateError(
+        f"{describe(function)} drew from {_described(name)}, while being traced: the number would be frozen into the "
+        "graph, the same each time that it runs. Draw from a generator of tracemill.random.default_rng, or outside, "
+        "and pass the result as an argument",
+        None if code is None else location_at(code.co_filename, code.co_firstlineno),
+    )
 
 
 _FRESH: Final = 623
@@ -116,13 +122,6 @@ def _keeps_state(value: Any) -> bool:
     """Whether NumPy draws numbers from this object."""
     is_loaded = "numpy.random" in sys.modules
     return is_loaded and (_is_generator(value) or isinstance(value, np.random.BitGenerator))
-
-
-def _state(generator: Any) -> bytes:
-    if isinstance(generator, np.random.RandomState):
-        return pickle.dumps(generator.get_state())
-    bits = getattr(generator, "bit_generator", generator)
-    return pickle.dumps((bits.state, getattr(bits.seed_seq, "n_children_spawned", 0)))
 
 
 def _given(

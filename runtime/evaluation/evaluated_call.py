@@ -1,5 +1,6 @@
 """`EvaluatedCall`: one call of a function that is differentiated, run operation by operation."""
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
@@ -21,6 +22,7 @@ from ...compiler.frontend.outside.outside_changes import ArgumentContainers
 from ...compiler.frontend.program import Static, refuse_hidden_arrays
 from ...compiler.memory_layout.layout import LayoutQuestion, layout_of
 from ...compiler.nesting import refuse_deep_nesting
+from ...compiler.tracing.exceptions.own_errors import is_refusal
 from ...compiler.tracing.outside.adoption import begins_trace
 from ...compiler.tracing.trace import array_type
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
@@ -118,6 +120,8 @@ class EvaluatedCall:
             OPERATORS.reset(operators)
             end_quiet(quiet)
             trace.close()
+            if trace.drawn is not None and is_refusal(sys.exception()):
+                trace.drawn.restore()
 
     def _new_trace(self, name: str) -> Evaluating:
         return Evaluating(name, keeps=self._keeps)

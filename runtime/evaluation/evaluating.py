@@ -22,6 +22,7 @@ from ...compiler.op import lookup
 from ...compiler.tracing.foreign_memory import ForeignMemory
 from ...compiler.tracing.known_values import Known
 from ...compiler.tracing.trace import LARGEST_CONTENT, Storage, Trace, array_type, content_of
+from ..eager.generator_states import DrawnFrom
 from ..eager.grad_mode import is_grad_enabled
 from .nodes import NUMBERS, Node, NodeOfGraphs, NodeOfSeveral, OneOfSeveral
 from .operand_types import OperandType, operand_type
@@ -91,6 +92,13 @@ class Evaluating(Trace):
         """By id: copies of arguments, and the arguments."""
         self.variables: dict[int, tuple[Storage, Storage]] = {}
         """By id: the memory of variables of `tracemill.autograd` that the function has used, and this trace's."""
+        self.drawn: DrawnFrom | None = None
+        """The random generators that the function has used."""
+
+    def note_draw(self, generator: Any) -> None:
+        """Note a random generator before the function draws from it."""
+        self.drawn = self.drawn or DrawnFrom()
+        self.drawn.note(generator)
 
     def next_number(self) -> int:
         return next(self.numbers_of_nodes)

@@ -20,6 +20,7 @@ from ...compiler.substitution import Substitution
 from ...passes.fusion.report import Report
 from ...passes.optimizations.fuse import fusion_report
 from ..builder.build import why_cached
+from ..eager.numpy_generators import refusing_draws
 from ..eager.one_call import answering_for_one_call
 from ..eager.transform_log import SeenTransform, seen_transforms
 from ..machine.measurements import Machine, measured_machine
@@ -61,15 +62,16 @@ class LoweredProgram:
         if program is None:
             with seen_transforms() as seen, self.answering():
                 entering = arguments_for(self.signature)
-                program = trace(
-                    function,
-                    signature.tree,
-                    entering,
-                    is_kept=True,
-                    check_bounds=spec.check_bounds,
-                    convert=spec.convert,
-                    checks=spec.checks,
-                )
+                with refusing_draws(function, signature.tree, entering):
+                    program = trace(
+                        function,
+                        signature.tree,
+                        entering,
+                        is_kept=True,
+                        check_bounds=spec.check_bounds,
+                        convert=spec.convert,
+                        checks=spec.checks,
+                    )
                 if gpu_of(signature, program.captured) is None:
                     guards = layout_guards(self.signature, entering)
                     program = in_memory_order(program, entering_orders(guards))

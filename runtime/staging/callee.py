@@ -24,13 +24,14 @@ from ...compiler.frontend.conversion import (
 )
 from ...compiler.frontend.outside.read_names import reads_attributes
 from ...compiler.symbolic_size import SymbolicSize
-from ...compiler.tracing.trace import current_trace
+from ...compiler.tracing.trace import current_trace, require_trace
 from ...compiler.tracing.traced_memory import contains_size, contains_traced, is_traced
 from ..branching.one_of import OneOf, is_one_of
 from ..branching.python_numbers import as_place
 from ..branching.stand_ins import update_stand_ins
 from ..branching.watching import is_watched, watch_called, watching
 from ..eager.environment import reader
+from ..eager.generator_states import generator_of
 from ..eager.impure_calls import is_impure
 from ..eager.line_writers import refuse_stream, writer_name
 from .built_in_functions import built_in_meanings, refuse_call
@@ -182,6 +183,9 @@ def _written(function: Any, *given: Any, **more: Any) -> None:
 
 def _draw_method(function: Any) -> "Callable[..., Any] | None":
     """The replacement for a method of a random generator; None for others, and as long as nothing draws."""
+    trace: Any = require_trace().outermost()
+    if trace.is_evaluating and (generator := generator_of(function)) is not None:
+        trace.note_draw(generator)
     if "numpy.random" not in sys.modules:
         return None
     from .draws import draw_method

@@ -39,6 +39,11 @@ def pass_on(error: BaseException, classes: Callable[[], Any] = lambda: ()) -> No
         raise found
 
 
+def is_refusal(error: BaseException | None) -> bool:
+    """Whether an error says that Tracemill cannot do something, and does not stand for one of NumPy's."""
+    return isinstance(error, TracemillError) and not isinstance(error, LIKE_NUMPYS)
+
+
 def _own_error(error: BaseException) -> Exception | None:
     """The error of tracing that an exception is, or contains; None if Python raises the same."""
     trace = current_trace()
