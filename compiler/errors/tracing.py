@@ -316,17 +316,17 @@ class ClockError(TracemillError, RuntimeError):
 
 
 class ErrorStateError(TracemillError, RuntimeError):
-    """A traced function sets `np.errstate` to raise, call, print or log floating-point errors.
+    """A function in a batch or an export sets `np.errstate` to raise, call, print or log floating-point errors.
 
     The operations run later, after the function has returned, in a program that ignores floating-point errors.
-    `np.errstate` around the call does work: such a call runs one operation at a time.
+    `np.errstate` around the call does work: such a call runs one operation at a time. A compiled function that sets it
+    runs uncompiled, with a warning.
 
     >>> import numpy as np, tracemill as tm
-    >>> @tm.compile
-    ... def log(x):
+    >>> def log(x):
     ...     with np.errstate(divide="raise"):
     ...         return np.log(x)
-    >>> log(np.zeros(3))
+    >>> tm.vmap(log)(np.zeros(3))
     Traceback (most recent call last):
     tracemill.compiler.errors.tracing.ErrorStateError: log sets np.errstate(divide='raise'), which a traced...
 

@@ -13,6 +13,7 @@ from ..errors import (
     ArgumentTypeError,
     ConcretizationError,
     DataDependentShapeError,
+    ErrorStateError,
     OutOfBoundsError,
     ShapeError,
     SharedMemoryError,
@@ -247,6 +248,10 @@ def _for_caller(record: Trace, writes: OutsideChanges, error: BaseException) -> 
     """The error of a trace as the caller of the function gets it."""
     if record.is_kept and record.parent is None:
         _undo_for_python(record, writes, error)
+        if isinstance(error, ErrorStateError) and UNDONE.get() is not None:
+            found = SideEffectError(error.message, error.location)
+            found.runs_uncompiled = True
+            return found
     if not (isinstance(error, ValueError) and isinstance(error.__cause__, ConcretizationError)):
         return error
     error.__cause__.__suppress_context__ = True

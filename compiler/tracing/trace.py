@@ -230,8 +230,8 @@ class Trace(KnownValues):
             asked = ", ".join(f"{name}={kind!r}" for name, kind in strict)
             raise ErrorStateError(
                 f"{self.name} sets np.errstate({asked}), which a traced function cannot keep: its operations run "
-                "later, in a program that ignores floating-point errors. Put `with np.errstate(...)` around the call "
-                "of the function",
+                f"later, in a program that ignores floating-point errors. Put `with np.errstate({asked}):` around the "
+                "call of the function",
                 location,
             )
         return replace(location, errors=tuple((dict(changed) | dict(location.errors)).items()))

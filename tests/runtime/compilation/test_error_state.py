@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from tracemill.compiler.errors import ErrorStateError
+from tracemill.compiler.errors import ErrorStateError, RecompileWarning
 from tracemill.runtime.artifact.verification import verified
 
 ZEROS, ONES = np.zeros(3), np.ones(3)
@@ -227,7 +227,40 @@ def test_a_loop_in_a_block_that_ignores_errors_ignores_them() -> None:
         assert tm.compile(function)(ZEROS) == -np.inf
 
 
-@pytest.mark.parametrize("transform", [tm.compile, tm.vmap, lambda f: lambda x: tm.export(f, "x: f64[3]")])
+@pytest.mark.parametrize("state", [{"all": "raise"}, {"divide": "raise"}, {"under": "warn"}])
+@pytest.mark.parametrize("transform", [lambda f: f, tm.grad, lambda f: lambda x: tm.value_and_grad(f)(x)[0]])
+def test_a_compiled_function_that_asks_for_errors_itself_runs_uncompiled(
+    transform: Any, state: dict[str, Any]
+) -> None:
+    def function(x: Any) -> Any:
+        with np.errstate(**state):
+            return np.sum(np.log(x))
+
+    expected = transform(function)
+    compiled = tm.compile(transform(function))
+    with pytest.warns(RecompileWarning, match=r"runs uncompiled: function sets np\.errstate\("):
+        np.testing.assert_array_equal(compiled(ONES), expected(ONES))
+    np.testing.assert_array_equal(compiled(ONES), expected(ONES))
+    if state != {"under": "warn"}:
+        with pytest.raises(FloatingPointError, match="divide by zero encountered in log"):
+            compiled(ZEROS)
+
+
+def test_a_handler_in_a_compiled_function_sees_floating_point_errors() -> None:
+    @tm.compile(on_recompile="ignore")
+    def f(x: Any) -> Any:
+        try:
+            with np.errstate(all="raise"):
+                return np.log(x), ""
+        except FloatingPointError as error:
+            return x * 2, str(error)
+
+    np.testing.assert_array_equal(f(ONES)[0], np.zeros(3))
+    np.testing.assert_array_equal(f(ZEROS)[0], np.zeros(3))
+    assert (f(ONES)[1], f(ZEROS)[1]) == ("", "divide by zero encountered in log")
+
+
+@pytest.mark.parametrize("transform", [tm.vmap, lambda f: lambda x: tm.export(f, "x: f64[3]")])
 @pytest.mark.parametrize("state", [{"all": "raise"}, {"divide": "call"}, {"under": "warn"}])
 def test_a_function_that_asks_for_errors_itself_is_refused_with_the_fix(
     transform: Any, state: dict[str, Any]
@@ -237,9 +270,8 @@ def test_a_function_that_asks_for_errors_itself_is_refused_with_the_fix(
             return np.sum(np.log(x))
 
     (_, kind), *_ = state.items()
-    message = (
-        rf"function sets np\.errstate\(.*='{kind}'\)(.|\n)*around the call(.|\n)*at test_error_state\.py"
-    )
+    asked = rf"np\.errstate\(.*='{kind}'\)"
+    message = rf"function sets {asked}(.|\n)*`with {asked}:` around the call(.|\n)*at test_error_state\.py"
     with pytest.raises(ErrorStateError, match=message):
         transform(function)(ONES)
 
