@@ -40,6 +40,11 @@ _NAMES = (
 )
 """Their possible names: in NumPy's own wheels and in those of distributions; with integers of 64 bits or not."""
 
+_PROCESSOR = "scipy_openblas_get_corename64_"
+_WITH_512_BITS = ("SkylakeX", "Cooperlake", "SapphireRapids")
+"""The processors for whose kernels OpenBLAS uses vectors of 512 bits. It may choose others' on a processor that it
+does not know."""
+
 _BATCHES = "scipy_cblas_{}gemm_batch64_"
 
 
@@ -74,6 +79,20 @@ def _batches(library: ctypes.CDLL) -> Sequence[Any]:
         return ()
     found = multiplies_batches(single, ctypes.c_float) and multiplies_batches(double, ctypes.c_double)
     return (single, double) if found else ()
+
+
+@cache
+def has_narrow_vectors() -> bool:
+    """Whether NumPy's BLAS is known to use vectors of fewer than 512 bits: the OpenBLAS of its own wheels says which
+    processor its kernels are for."""
+    try:
+        library = ctypes.CDLL(sys.modules["numpy._core._multiarray_umath"].__file__)
+        processor = getattr(library, _PROCESSOR)
+    except (KeyError, OSError, TypeError, AttributeError):
+        return False
+    processor.restype = ctypes.c_char_p
+    name = processor()
+    return name is not None and name.decode("ascii", "replace") not in _WITH_512_BITS
 
 
 def address_of_products() -> int:

@@ -10,7 +10,7 @@ from ...compiler.backends.c.function import COptions
 from ...compiler.errors import BackendError
 from ...compiler.nesting import shown
 from ..environment import usual_backend
-from .blas import products
+from .blas import has_narrow_vectors, products
 from .toolchain import Toolchain, toolchain, working_toolchain
 
 GRAPH: Final = "graph.txt"
@@ -94,5 +94,10 @@ def target_of(backend: str, fast_math: bool, gpu: int | None = None, lock: Path 
         return NUMPY
     blas = products()
     on_thread = blas is not None and blas.has_batches
-    options = COptions(fast_math=fast_math, blas=blas is not None, blas_on_thread=on_thread)
+    options = COptions(
+        fast_math=fast_math,
+        blas=blas is not None,
+        blas_on_thread=on_thread,
+        wider_than_blas=compiler.has_widest_vectors and has_narrow_vectors(),
+    )
     return Target("c", options, compiler, falls_back=wanted == "auto")

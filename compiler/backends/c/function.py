@@ -17,6 +17,8 @@ class COptions:
     """NumPy's BLAS can be called for products in loops."""
     blas_on_thread: bool = False
     """It can compute a product on the calling thread, so Tracemill's threads share stacks of products."""
+    wider_than_blas: bool = False
+    """The compiler's vectors are wider than those of NumPy's BLAS: C computes large products itself."""
     alone: bool = False
     """There is no Python: C computes everything, and loops cannot be interrupted."""
 

@@ -21,6 +21,12 @@ from .stacks import is_for_threads, stack_text
 SMALL = 16
 """Matrix products with at most this many rows and columns are computed in C."""
 
+LARGE = 1 << 20
+"""Multiplications of a product for which blocks in C are faster than a BLAS with vectors of half the size."""
+
+PER_PACKED = 16
+"""Blocks are packed first: with fewer multiplications per packed number, that takes longer than wide vectors save."""
+
 _BY_SIZE = Template("""\
 static void $name($parameters, long threads)
 {
@@ -74,7 +80,8 @@ def dot(call: Call, name: str, *, in_loop: bool = False, options: COptions = DEF
     is_small = is_known(flops <= (IN_LOOP if in_loop else SMALL) ** 3)
     is_large = dtype.kind == "f" and not is_small and not (in_loop and is_thin)
     has_sizes = isinstance(math.prod(batch) * flops, SymbolicSize)
-    is_blas = is_large and left.is_even and right.is_even
+    by_own = options.wider_than_blas and is_large and is_faster_in_blocks(left.entries, right.entries, length)
+    is_blas = is_large and not by_own and left.is_even and right.is_even
     by_threads = (
         is_blas
         and options.blas_on_thread
@@ -82,7 +89,7 @@ def dot(call: Call, name: str, *, in_loop: bool = False, options: COptions = DEF
         and is_for_threads(left.entries, right.entries, length)
     )
     by_blas = by_threads or (is_blas and in_loop and options.blas)
-    if is_large and not by_blas and not options.alone:
+    if is_large and not by_blas and not by_own and not options.alone:
         return None
     by_blocks = is_large and not is_thin and not by_blas
     if by_blocks and not has_sizes:
@@ -123,6 +130,14 @@ def dot(call: Call, name: str, *, in_loop: bool = False, options: COptions = DEF
     if not by_blocks:
         return replace(here, name=whole)
     return _by_size(whole, here, _blocked(call, f"{whole}_blocked", left, right, length), left, right, length)
+
+
+def is_faster_in_blocks(rows: Extent, columns: Extent, length: Extent) -> bool:
+    """Whether a product in C takes less time than in a BLAS with vectors of half the size. Unknown sizes may be too
+    short for that."""
+    has_sizes = isinstance(rows * columns * length, SymbolicSize)
+    is_large = not has_sizes and rows * columns * length >= LARGE
+    return is_large and rows * columns >= PER_PACKED * (rows + columns)
 
 
 def _by_size(
