@@ -31,7 +31,7 @@ from ..types import c_type, element_type
 from .accumulators import AccumulatorWriter, stack_entries
 from .angles import BLOCK, angles_in, are_costly, before_angles, widest
 from .expressions import condition_text, variables
-from .reductions import equals, gathering, is_search, longest, replaces
+from .reductions import equals, gathering, is_search, longest, replaces, result
 from .vectors import LANES, SHORT, half_as_wide, may_be_short, runs_on_vectors, widest_vector
 
 
@@ -216,7 +216,11 @@ class Writer(AccumulatorWriter):
         """Search for the extreme number of a block, if it is more extreme than all before it."""
         accumulator, how = search.accumulator, gathering(search.accumulator)
         assert how.blocks is not None
-        (name, at), (block,) = variables(accumulator, how), variables(accumulator, how.blocks, "_block")
+        (name, at), block = variables(accumulator, how), f"{accumulator.name}_of_block"
+        extreme = replace(accumulator, op=accumulator.op[3:])
+        parts = variables(accumulator, how.blocks, "_block")
+        dtype = accumulator.dtype
+        self.line(f"const {c_type(dtype)} {block} = {result(extreme, how.blocks, parts, dtype)};")
         with self.braces(f"if ({replaces(accumulator, block, name)})"):
             self.line(f"{name} = {block};")
             first = Variable(f"{accumulator.name}_first", variable.low, variable.high)
@@ -323,8 +327,10 @@ class Writer(AccumulatorWriter):
         clauses: dict[str, list[str]] = {}
         for accumulator in gathered:
             how, suffix = self.now(accumulator)
-            assert how.clause is not None
-            clauses.setdefault(how.clause, []).extend(variables(accumulator, how, suffix))
+            for part, name in zip(how.parts, variables(accumulator, how, suffix), strict=True):
+                clause = part.clause or how.clause
+                assert clause is not None
+                clauses.setdefault(clause, []).append(name)
         return "".join(f" reduction({clause} : {', '.join(names)})" for clause, names in clauses.items())
 
 

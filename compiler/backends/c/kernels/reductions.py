@@ -22,14 +22,19 @@ LANES_BYTES: Final = 1024
 SEARCHED: Final = 4096
 """Among this many bytes of numbers, the extreme one is found before its position is searched."""
 
+AT: Final = "_at"
+"""The suffix of the variable with the position of a number."""
+
+NAN: Final = "_is_nan"
+"""The suffix of the variable that says whether a number is NaN."""
+
 ROWS: Final = 256
 """This many rows are added in their own precision, side by side."""
 
 DECLARATIONS: Final = {
     name: f"""\
-// The {word} number, NaN if one is.
-#pragma omp declare reduction({name} : float, double : \\
-    omp_out = omp_in {sign} omp_out || omp_in != omp_in ? omp_in : omp_out) \\
+// The {word} number.
+#pragma omp declare reduction({name} : float, double : omp_out = omp_in {sign} omp_out ? omp_in : omp_out) \\
     initializer(omp_priv = {first})
 """
     for name, word, sign, first in (
@@ -47,6 +52,8 @@ class Part:
     suffix: str
     dtype: DType
     initial: str
+    clause: str | None = None
+    """OpenMP's name of its reduction, if it is not that of the other parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +86,7 @@ def gathering(accumulator: Accumulator, count: int | None = None) -> Gathering:
         return _sum(accumulator, accumulator.count if count is None else count)
     if is_search(accumulator):
         extreme = gathering(replace(accumulator, op=op[3:]))
-        parts = (Part("", dtype, _extreme(dtype, op[3:])), Part("_at", np.dtype(np.int64), "0"))
+        parts = (Part("", dtype, _extreme(dtype, op[3:])), Part(AT, np.dtype(np.int64), "0"))
         return Gathering(parts, None, extreme if accumulator.size is None else None)
     if kind(dtype) == "b":
         op = {"sum": "any", "max": "any", "prod": "all", "min": "all"}.get(op, op)
@@ -87,7 +94,7 @@ def gathering(accumulator: Accumulator, count: int | None = None) -> Gathering:
         integer = np.dtype(np.int32 if accumulator.size is None else np.uint8)
         return Gathering((Part("", integer, "1" if op == "all" else "0"),), "&" if op == "all" else "|")
     if op in ("max", "min"):
-        return Gathering((Part("", dtype, _extreme(dtype, op)),), f"tm_{op}" if kind(dtype) == "f" else op)
+        return _extremes(accumulator)
     initial = c_literal(np.asarray(op == "prod").astype(dtype))
     clause = {"sum": "+", "prod": "*"}[op]
     return Gathering((Part("", dtype, initial),), None if kind(dtype) == "c" else clause)
@@ -106,6 +113,18 @@ def _sum(accumulator: Accumulator, count: int) -> Gathering:
     return Gathering(tuple(wide), None, narrow)
 
 
+def _extremes(accumulator: Accumulator) -> Gathering:
+    """Beside the extreme number of one result, whether a number is NaN: then the next number has to wait for one
+    instruction, not for three that would compare it with NaN, too."""
+    op, dtype = accumulator.op, accumulator.dtype
+    extreme = Part("", dtype, _extreme(dtype, op))
+    if kind(dtype) != "f":
+        return Gathering((extreme,), op)
+    integer = np.dtype(f"i{dtype.itemsize}")  # in vectors of as many elements
+    is_nan = [] if accumulator.size is not None else [Part(NAN, integer, "0", "|")]
+    return Gathering((extreme, *is_nan), f"tm_{op}")
+
+
 def _extreme(dtype: DType, op: str) -> str:
     """The initial value, which every number of the dtype replaces."""
     if kind(dtype) == "f":
@@ -120,7 +139,7 @@ def _extreme(dtype: DType, op: str) -> str:
 def added(accumulator: Accumulator, how: Gathering, names: Sequence[str], value: str, at: str) -> list[str]:
     """Statements that add a number to the variables `names`, one per part; `value` is a name."""
     op, dtype = accumulator.op, accumulator.dtype
-    if is_search(accumulator) and len(names) == 1:
+    if is_search(accumulator) and how.parts[-1].suffix != AT:
         op = op[3:]
     if op == "sum" and kind(dtype) == "c":
         f = "f" if dtype.itemsize == 8 else ""
@@ -132,6 +151,9 @@ def added(accumulator: Accumulator, how: Gathering, names: Sequence[str], value:
         return [f"if ({replaces(accumulator, value, name)}) {name} = {value}, {names[1]} = {at};"]
     if kind(dtype) == "b":
         return [f"{name} {how.clause}= {value};"]
+    if op in ("max", "min") and len(names) == 2:
+        sign = ">" if op == "max" else "<"
+        return [f"{name} = {value} {sign} {name} ? {value} : {name};", f"{names[1]} |= {value} != {value};"]
     if op in ("max", "min"):
         return [f"{name} = {_extremum(op, dtype, value, name)};"]
     if op == "prod" and kind(dtype) == "c":
@@ -178,6 +200,8 @@ def merged(
         return lines + [
             f"{name} += {other};" for name, other in zip(names[values:], others[values:], strict=False)
         ]
+    if how.parts[-1].suffix == NAN:
+        return [*added(accumulator, how, names, others[0], "")[:1], f"{names[1]} |= {others[1]};"]
     return added(accumulator, how, names, others[0], others[-1])
 
 
@@ -186,6 +210,8 @@ def result(accumulator: Accumulator, how: Gathering, names: Sequence[str], dtype
     op = accumulator.op
     if op in ("argmax", "argmin"):
         return names[1]
+    if op in ("max", "min") and len(names) == 2:
+        return f'({names[1]} ? __builtin_nan{"f" if dtype.itemsize == 4 else ""}("") : {names[0]})'
     if op != "sum" or kind(dtype) not in "fc":
         return names[0]
     values = 2 if kind(dtype) == "c" else 1
