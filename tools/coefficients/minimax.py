@@ -4,6 +4,7 @@ Remez, "Sur le calcul effectif des polynomes d'approximation de Tchebichef", C. 
 """
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Final, TypeAlias
 
 import mpmath
@@ -19,7 +20,7 @@ _POINTS: Final = 400
 _ROUNDS: Final = 12
 _LEVEL: Final = 1.0005
 """The search ends when the largest error is at most this many times the smallest possible one."""
-_LEAST_WEIGHT: Final = 1e-9
+_LEAST_WEIGHT: Final = 1e-18
 
 
 def minimax(
@@ -32,6 +33,7 @@ def minimax(
     are fitted again.
     """
     rounded: dict[int, Real] = {}
+    wanted, weight = cache(wanted), cache(weight)
     with mp.workdps(DIGITS):
         for left in range(count, 0, -1):
 

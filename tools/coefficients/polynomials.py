@@ -9,6 +9,8 @@ from mpmath import mp
 from .minimax import DIGITS, Function, Real, minimax
 
 _BITS: Final = {"f64": 53, "f32": 24}
+_LONG: Final = 14
+"""Polynomials of more coefficients are computed in two parts at once, those of even and of odd powers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +53,23 @@ class Polynomial:
     def text(self) -> str:
         """The C function."""
         kind, fma, suffix = ("double", "fma", "") if self.is_double else ("float", "fmaf", "f")
-        *numbers, second, first = (f"{_hex(one)}{suffix}" for one in self.coefficients())
+        numbers = [f"{_hex(one)}{suffix}" for one in self.coefficients()]
         lines = [f"static inline {kind} {self.name}({kind} x)", "{"]
-        lines += [f"    {kind} p = {fma}(x, {first}, {second});"]
-        lines += [f"    p = {fma}(p, x, {one});" for one in numbers[:0:-1]]
-        return "\n".join([*lines, f"    return {fma}(p, x, {numbers[0]});", "}", ""])
+        if self.count > _LONG:
+            lines += [f"    const {kind} z = x * x;"]
+            lines += _horner(kind, fma, "p", "z", numbers[::2]) + _horner(kind, fma, "q", "z", numbers[1::2])
+            lines += [f"    return {fma}(q, x, p);"]
+        else:
+            lines += _horner(kind, fma, "p", "x", numbers[1:])
+            lines.append(f"    return {fma}(p, x, {numbers[0]});")
+        return "\n".join([*lines, "}", ""])
+
+
+def _horner(kind: str, fma: str, name: str, x: str, coefficients: list[str]) -> list[str]:
+    """The statements that compute a polynomial, the constant first, in a variable."""
+    *numbers, second, first = coefficients
+    lines = [f"    {kind} {name} = {fma}({x}, {first}, {second});"]
+    return lines + [f"    {name} = {fma}({name}, {x}, {one});" for one in reversed(numbers)]
 
 
 def _hex(x: float) -> str:
@@ -92,6 +106,25 @@ def _cosh_tail(z: Real) -> Real:
 
 def _cos_tail(z: Real) -> Real:
     return (mpmath.cos(mpmath.sqrt(z)) - 1) / z
+
+
+def _erf_tail(z: Real) -> Real:
+    return mpmath.erf(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1
+
+
+def _erfc_root(x: Real) -> Real:
+    """Its fourth power is erfc."""
+    return mpmath.root(mpmath.erfc(x + mpmath.mpf(5) / 4), 4)
+
+
+def _erfc_root_weight(x: Real) -> Real:
+    return 4 * _erfc_root(x) ** 3 / mpmath.erf(x + mpmath.mpf(5) / 4)
+
+
+def _scaled_erfc(t: Real) -> Real:
+    """``0.8 (1 + 2x) exp(x²) erfc(x)`` for ``t = 1.25 (x − 4) / (x + 4)``."""
+    x = 4 * (5 + 4 * t) / (5 - 4 * t)
+    return 4 * (1 + 2 * x) * mpmath.exp(x * x) * mpmath.erfc(x) / 5
 
 
 def _inverse_cbrt(x: Real) -> Real:
@@ -212,6 +245,51 @@ _ROWS: Final[tuple[tuple[str, Function, Function, Function, float, float, dict[s
         0,
         _EIGHTH_SQUARED,
         {"f64": 15, "f32": 7},
+    ),
+    (
+        "erf",
+        _erf_tail,
+        lambda x: 2 / mpmath.sqrt(mp.pi) - 1,
+        lambda z: mpmath.sqrt(z) / mpmath.erf(mpmath.sqrt(z)) if z else mpmath.sqrt(mp.pi) / 2,
+        0,
+        1.5625,
+        {"f64": 14, "f32": 8},
+    ),
+    (
+        "erfc_root",
+        _erfc_root,
+        _erfc_root,
+        _erfc_root_weight,
+        0,
+        4.65,
+        {"f64": 20},
+    ),
+    (
+        "erfc_root",
+        _erfc_root,
+        _erfc_root,
+        _erfc_root_weight,
+        0,
+        2.65,
+        {"f32": 8},
+    ),
+    (
+        "scaled_erfc",
+        lambda t: _scaled_erfc(t) - 1,
+        lambda t: _scaled_erfc(t) - 1,
+        lambda t: 1 / _scaled_erfc(t),
+        -0.838,
+        0.9308,
+        {"f64": 21},
+    ),
+    (
+        "scaled_erfc",
+        lambda t: _scaled_erfc(t) - 1,
+        lambda t: _scaled_erfc(t) - 1,
+        lambda t: 1 / _scaled_erfc(t),
+        -0.838,
+        0.541,
+        {"f32": 10},
     ),
     ("cbrt", _inverse_cbrt, _inverse_cbrt, mpmath.cbrt, 0.3535, 2.8285, {"f64": 6, "f32": 6}),
 )

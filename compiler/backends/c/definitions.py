@@ -40,7 +40,7 @@ def source_of(needs: Iterable[str]) -> str:
     for name in sorted(needs):
         _collect(name, ordered)
     vectorized = sorted(filter(is_vectorized, ordered))
-    definitions = [definition(name) for name in ordered if not is_vectorized(name)]
+    definitions = [_inlined(definition(name)) for name in ordered if not is_vectorized(name)]
     declarations = [_declaration(name) for name in vectorized]
     if declarations:
         definitions.insert(0, "\n".join([f"#ifdef {VECTOR_MATH}", *declarations, "#endif\n"]))
@@ -54,6 +54,16 @@ def _collect(name: str, ordered: dict[str, None]) -> None:
         for needed in sorted(functions_in(definition(name)) - {name}):
             _collect(needed, ordered)
     ordered[name] = None
+
+
+def _inlined(text: str) -> str:
+    """The same function, inlined also where compilers find it too long, because a loop that calls one has no vectors.
+
+    These are the functions that may be the C library's and their polynomials, which have neither branches nor loops.
+    """
+    if "__FMA__" not in text and "_tail_" not in text.partition("(")[0]:
+        return text
+    return text.replace("static inline ", "static inline __attribute__((always_inline)) ")
 
 
 def _declaration(name: str) -> str:

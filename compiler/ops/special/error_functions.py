@@ -46,8 +46,8 @@ TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 ROOT_TWO_PI = math.sqrt(2 * math.pi)
 
 
-def _unary(name: str, meaning: Any, derivative: Derivative, triton: str, doc: str, c: str = "") -> None:
-    spelling = {"c": c or f"tm_{name}_{{t}}({{0}})", "triton": triton}
+def _unary(name: str, meaning: Any, derivative: Derivative, triton: str, doc: str) -> None:
+    spelling = {"c": f"tm_{name}_{{t}}({{0}})", "triton": triton}
     elementwise(
         name, 1, meaning, derivatives=(derivative,), kinds="f", spelling=spelling, family=FAMILY, doc=doc
     )
@@ -189,9 +189,9 @@ def _ndtri(x: Any) -> Any:
 
 
 _unary("erf", _erf, lambda out, x: multiply(_gauss(x), TWO_OVER_ROOT_PI), "libdevice.erf({0})",
-       "The error function, 2/√π ∫₀ˣ exp(−t²) dt.", "erf{f}({0})")  # fmt: skip
+       "The error function, 2/√π ∫₀ˣ exp(−t²) dt.")  # fmt: skip
 _unary("erfc", _erfc, lambda out, x: multiply(_gauss(x), -TWO_OVER_ROOT_PI), "libdevice.erfc({0})",
-       "1 − erf(x), accurate where it is small.", "erfc{f}({0})")  # fmt: skip
+       "1 − erf(x), accurate where it is small.")  # fmt: skip
 _unary("erfcx", _erfcx, lambda out, x: bind("erfcx_derivative", x, order=1),
        "libdevice.erfcx({0})", "exp(x²)·erfc(x), which does not vanish for large x.")  # fmt: skip
 _unary("erfinv", _erfinv, lambda out, x: multiply(exp(square(out)), 1 / TWO_OVER_ROOT_PI),

@@ -41,20 +41,21 @@ static inline float tm_cos_tail_f32(float x)
 
 static inline double tm_tan_tail_f64(double x)
 {
-    double p = fma(x, 0x1.45ea478bf54dap-17, -0x1.90c958c1d8628p-16);
-    p = fma(p, x, 0x1.917cbe14bc44p-15);
-    p = fma(p, x, -0x1.9e8bb133b94cap-16);
-    p = fma(p, x, 0x1.16e49a614ff67p-14);
-    p = fma(p, x, 0x1.6024cc1eeaf5fp-14);
-    p = fma(p, x, 0x1.fedb810d4e9a8p-13);
-    p = fma(p, x, 0x1.34c1e2e18409bp-11);
-    p = fma(p, x, 0x1.7db0fbaca3dffp-10);
-    p = fma(p, x, 0x1.d6d2f1fa0112p-9);
-    p = fma(p, x, 0x1.226e3a42be8e9p-7);
-    p = fma(p, x, 0x1.664f485f1107ep-6);
-    p = fma(p, x, 0x1.ba1ba1bab64c2p-5);
-    p = fma(p, x, 0x1.111111111069ap-3);
-    return fma(p, x, 0x1.555555555555bp-2);
+    const double z = x * x;
+    double p = fma(z, 0x1.45ea478bf54dap-17, 0x1.917cbe14bc44p-15);
+    p = fma(p, z, 0x1.16e49a614ff67p-14);
+    p = fma(p, z, 0x1.fedb810d4e9a8p-13);
+    p = fma(p, z, 0x1.7db0fbaca3dffp-10);
+    p = fma(p, z, 0x1.226e3a42be8e9p-7);
+    p = fma(p, z, 0x1.ba1ba1bab64c2p-5);
+    p = fma(p, z, 0x1.555555555555bp-2);
+    double q = fma(z, -0x1.90c958c1d8628p-16, -0x1.9e8bb133b94cap-16);
+    q = fma(q, z, 0x1.6024cc1eeaf5fp-14);
+    q = fma(q, z, 0x1.34c1e2e18409bp-11);
+    q = fma(q, z, 0x1.d6d2f1fa0112p-9);
+    q = fma(q, z, 0x1.664f485f1107ep-6);
+    q = fma(q, z, 0x1.111111111069ap-3);
+    return fma(q, x, p);
 }
 
 static inline float tm_tan_tail_f32(float x)

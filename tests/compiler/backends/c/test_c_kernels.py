@@ -20,6 +20,7 @@ from samples.thinning import in_parts
 from support.recording import assert_same, drawn, recorded
 from tracemill.compiler import value_ops as fn
 from tracemill.compiler.analysis.fusible_ops import REDUCTIONS, is_elementwise
+from tracemill.compiler.backends.c.definitions import source_of
 from tracemill.compiler.backends.c.function import CFunction, COptions
 from tracemill.compiler.backends.c.kernels.kernel import kernel_function
 from tracemill.compiler.builder import bind
@@ -347,9 +348,11 @@ def test_arrays_that_are_transposed_are_read_in_tiles() -> None:
 
 
 def test_vector_functions_of_the_c_library_are_declared() -> None:
+    """Functions fall back to them on processors without fused multiply-adds."""
     function = kernel_function(recorded(lambda x: bind("erf", x), "f32[9]"), "kernel_1", COptions())
     assert function is not None
-    assert function.needs == {"erff"}
+    assert function.needs == {"tm_erf_f32"}
+    assert '__attribute__((simd("notinbranch"))) float erff(float);' in source_of(function.needs)
 
 
 @pytest.mark.slow

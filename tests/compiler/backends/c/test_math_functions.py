@@ -1,9 +1,12 @@
 """The functions that C programs compute themselves: their errors in units in the last place, and special values."""
 
 import ctypes
+import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +14,7 @@ from typing import Any, Final
 import mpmath
 import numpy as np
 import pytest
+from scipy import special
 
 import tracemill as tm
 from tracemill.compiler.backends.c.definitions import source_of
@@ -39,12 +43,19 @@ RANGES: Final[dict[str, list[tuple[float, float]]]] = {
     "arccosh": [POSITIVE, (0.99, 3), (1, 1.01)],
     "cbrt": [POSITIVE, (-3, 3), (-1e-5, 1e-5)],
     "arctanh": [(-1.01, 1.01), (-0.5, 0.5), (0.99, 1), (-1e-7, 1e-7)],
+    "erf": [POSITIVE, (-6, 6), (-1.4, 1.4), (-1e-5, 1e-5)],
+    "erfc": [POSITIVE, (-6, 28), (-1, 1), (0.7, 4), (9, 10.2), (26, 27.5)],
 }
 """The functions, and where they are tested; `POSITIVE` numbers have random bits."""
 
 OF_TWO: Final = ("arctan2", "hypot", "power")
 
-LARGEST_ERRORS: Final = {("tanh", "float32"): 2.7}
+OF_SCIPY: Final = ("erf", "erfc")
+
+LARGEST_ERRORS: Final = {
+    ("tanh", "float32"): 2.7,
+    **{(name, dtype): 2.0 for name in OF_SCIPY for dtype in ("float64", "float32")},
+}
 """Of the others it is 1."""
 
 HAS_FMA: Final = bool(np._core._multiarray_umath.__cpu_features__.get("FMA3", False))  # type: ignore[attr-defined]
@@ -74,10 +85,45 @@ def numbers(name: str, dtype: Any, count: int) -> Array:
 
 def errors(name: str, x: Array, found: Array) -> Array:
     """The errors of finite results in units in the last place. Infinite results and NaN must be right."""
+    return errors_to(expected_of(name, x), found)
+
+
+def expected_of(name: str, x: Array) -> Array:
+    """The results of f64 numbers as longer ones, and of f32 numbers as f64 ones."""
+    if name in OF_SCIPY and x.dtype == np.float64:
+        return long_results(name, x)
     exact = np.longdouble if x.dtype == np.float64 else np.float64
     with np.errstate(all="ignore"):
-        expected = getattr(np, name)(x.astype(exact))
-    return errors_to(expected, found)
+        expected: Array = function(name)(x.astype(exact))
+    return expected
+
+
+def function(name: str) -> Callable[..., Array]:
+    found: Callable[..., Array] = getattr(special if name in OF_SCIPY else np, name)
+    return found
+
+
+@cache
+def long_functions() -> ctypes.CDLL:
+    """Functions of long numbers of the C library that NumPy lacks."""
+    loops = [
+        f"void all_{name}(const double *x, long double *out, long n)\n"
+        f"{{\n    for (long i = 0; i < n; i++) out[i] = {name}l(x[i]);\n}}\n"
+        for name in OF_SCIPY
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        made = f"{folder}/long_functions.so"
+        command = ["cc", "-O2", "-fPIC", "-shared", "-x", "c", "-", "-o", made, "-lm"]
+        subprocess.run(command, input="#include <math.h>\n" + "\n".join(loops), text=True, check=True)
+        return ctypes.CDLL(made)
+
+
+def long_results(name: str, x: Array) -> Array:
+    out = np.empty(x.shape, np.longdouble)
+    given = np.ascontiguousarray(x)
+    loop = getattr(long_functions(), f"all_{name}")
+    loop(ctypes.c_void_p(given.ctypes.data), ctypes.c_void_p(out.ctypes.data), ctypes.c_long(x.size))
+    return out
 
 
 def errors_to(expected: Array, found: Array) -> Array:
@@ -95,7 +141,7 @@ def errors_to(expected: Array, found: Array) -> Array:
 
 def assert_exact(name: str, dtype: Any, count: int) -> None:
     x = numbers(name, dtype, count)
-    found = tm.compile(getattr(np, name), backend="c")(x)
+    found = tm.compile(function(name), backend="c")(x)
     assert found.dtype == x.dtype
     assert errors(name, x, found).max() <= LARGEST_ERRORS.get((name, str(x.dtype)), 1)
 
@@ -231,6 +277,31 @@ def test_angles_that_other_statements_of_a_loop_decide_are_computed_one_by_one()
     assert np.abs(found - expected).max() < 2
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", OF_SCIPY)
+def test_error_functions_have_their_digits_up_to_where_they_underflow(name: str, dtype: str) -> None:
+    """The C library, which gives the expected numbers elsewhere, is checked, too."""
+    rng = np.random.default_rng(19)
+    x = np.concatenate([rng.uniform(low, high, 60) for low, high in RANGES[name][1:]]).astype(dtype)
+    x = np.append(x, np.array([0.8, 1.25, 10.0, 26.5, 26.54, 27.2, 27.22, 27.3, 1e-310], dtype))
+    found = tm.compile(function(name), backend="c")(x)
+    unit = np.spacing(np.maximum(np.abs(found), np.finfo(dtype).tiny))
+    with mpmath.workprec(200):
+        for given, result, one in zip(x.tolist(), found.tolist(), unit.tolist(), strict=True):
+            exact = getattr(mpmath, name)(mpmath.mpf(given))
+            assert abs(mpmath.mpf(result) - exact) <= 2 * mpmath.mpf(one), given
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OF_SCIPY)
+def test_error_functions_of_many_f32_numbers(name: str) -> None:
+    """Every 97th one, of both signs."""
+    x = np.arange(0, int(np.float32(np.inf).view(np.int32)), 97, dtype=np.int32).view(np.float32)
+    for given in (x, -x):
+        found = tm.compile(function(name), backend="c")(given)
+        assert errors(name, given, found).max() <= 2
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", RANGES)
@@ -244,8 +315,8 @@ def test_errors_at_ten_million_points(name: str, dtype: str) -> None:
 def test_fast_math_changes_the_last_digits_alone(name: str, dtype: str) -> None:
     x = numbers(name, dtype, 20_000)
     with np.errstate(all="ignore"):
-        expected = getattr(np, name)(x.astype(np.float64)).astype(dtype)
-    found = tm.compile(getattr(np, name), backend="c", fast_math=True)(x)
+        expected = expected_of(name, x).astype(dtype)
+    found = tm.compile(function(name), backend="c", fast_math=True)(x)
     info = np.finfo(dtype)
     np.testing.assert_allclose(found, expected, rtol=8 * float(info.eps), atol=float(info.tiny))
 
@@ -256,6 +327,21 @@ def test_exact_results_are_exact(name: str) -> None:
     base = 10.0 if name == "log10" else 2.0
     x, expected = (whole, base**whole) if name == "exp2" else (base**whole, whole)
     np.testing.assert_array_equal(tm.compile(getattr(np, name), backend="c")(x), expected)
+
+
+def test_functions_that_a_loop_calls_twice_are_inlined_twice() -> None:
+    """Otherwise the loop has no vectors."""
+
+    def f(x: Array) -> Array:
+        found: Array = np.power(x, x + 1) + np.power(x + 1, x) + special.erfc(x) * special.erfc(x + 1)
+        return found
+
+    text = tm.compile(f, backend="c").lower(np.ones(999)).c_source
+    assert text is not None
+    for level in ("-O3", "-O2"):
+        command = ["cc", *FLAGS, level, "-march=native", "-fopenmp-simd", "-S", "-x", "c", "-", "-o", "-"]
+        made = subprocess.run(command, input=text, text=True, check=True, capture_output=True).stdout
+        assert not re.search(r"\b(call|bl)\s+tm_(power|erfc)", made)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
