@@ -35,6 +35,8 @@ FEATURES = (
     Feature("vector loops", (("-fopenmp-simd",),)),
     Feature("vector math", (("-DTM_VECTOR_MATH",), ("-fveclib=libmvec",))),
     Feature("512-bit vectors", (("-mprefer-vector-width=512",),)),
+    # Loops of a few turns are written out in full only if they are short: long ones take a fifth of gcc's time.
+    Feature("short unrolled loops", (("--param=max-completely-peeled-insns=100",),)),
 )  # fmt: skip
 
 PROBE = """\

@@ -334,4 +334,4 @@ def test_long_texts_are_compiled_with_less_ado(
         compiler.compile(f"int one(void) {{ return 1; }}{text}")
     short, long = (tmp_path / "calls").read_text().splitlines()[-2:]
     assert "-O2" not in short
-    assert "-O2 -ftree-vectorize" in long
+    assert "-O2 -ftree-vectorize --param=max-inline-insns-single=200" in long
