@@ -81,6 +81,9 @@ class _Lowering(Loops):
         self.constants: dict[Value, Buffer] = {}
         self.costs: dict[str, float] = {}
         """How many additions a local costs, including its loops."""
+        self.positions: dict[tuple[Index, Shape], Affine] = {}
+        self.runs_across: dict[Element, bool] = {}
+        """Which reductions accumulate the results for all values of a loop's variable at once."""
         self.outputs = [self.buffer("out", value) for value in graph.outputs]
         self.slow = _slow(graph)
         self.slow_outputs: dict[Value, Buffer] = {}
@@ -149,13 +152,21 @@ class _Lowering(Loops):
         if call is not None and call.op == "size":
             size = int_param(call, "of")
             return Position(Affine(size), value.dtype)
-        place = flattened(index, shape)
-        self.check_flat(place)
-        if call is not None:
-            return Position(place, value.dtype)
+        place = self.place(index, shape)
+        return self.load(self.memory(value), place) if call is None else Position(place, value.dtype)
+
+    def place(self, index: Index, shape: Shape) -> Affine:
+        """The position of an element, which loops that are only tried ask for as well."""
+        found = self.positions.get((index, shape))
+        if found is None:
+            found = self.positions[index, shape] = flattened(index, shape)
+        self.check_flat(found)
+        return found
+
+    def load(self, buffer: Buffer, place: Affine) -> Load:
         if self.places is not None:
             self.places.append(place)
-        return Load(self.memory(value), place)
+        return Load(buffer, place)
 
     def computed_element(self, value: Value, index: Index) -> Expression | None:
         """An element that has been computed."""
@@ -172,11 +183,7 @@ class _Lowering(Loops):
         is_later = not around or around[-1].level >= level
         if not is_later and self.is_known_beside(value, index, around):
             return None
-        place = flattened(index, value.shape)
-        self.check_flat(place)
-        if self.places is not None:
-            self.places.append(place)
-        return Load(output, place)
+        return self.load(output, self.place(index, value.shape))
 
     def is_known_beside(self, value: Value, index: Index, around: Sequence[Scope]) -> bool:
         """Whether loops over the same variables, from the inside out, have computed an element."""
@@ -339,10 +346,21 @@ class _Lowering(Loops):
             outer += loads
         place = None
         across = None if self.plain else self.current.variable
-        if across is not None and self.is_column(index, across) and run_across(loads, across, steps):
+        if across is not None and self.is_column(index, across) and self.is_across(call, index, loads, steps):
             self.taken.discard(accumulator.name)
             accumulator, place = self.across(call, index, extents, across)
         return self.let(self.stem(call), dtype, Result(accumulator, dtype, place), call)
+
+    def is_across(self, call: Call, index: Index, loads: Sequence[Affine], along: Variable) -> bool:
+        """Whether to accumulate the results for all values of the current loop's variable at once.
+
+        A loop is built as it was tried, although what it loads may be known by then.
+        """
+        across, key = self.current.variable, (call.outputs[0], index)
+        assert across is not None
+        if key not in self.runs_across:
+            self.runs_across[key] = run_across(loads, across, along)
+        return self.runs_across[key]
 
     def operand(self, call: Call, index: Index, reduced: Index) -> Expression:
         """The element that a reduction reads, given its position along the reduced axes."""
@@ -443,8 +461,7 @@ class _Lowering(Loops):
         short = short and (not self.plain or (value in self.makers and is_of_columns(self.makers[value])))
 
         def store(index: Index) -> None:
-            place = flattened(index, shape)
-            self.check_flat(place)
+            place = self.place(index, shape)
             expression = self.element(value, index)
             self.add(Store(buffer, place, expression), max(self.uses(expression), self.uses_place(place)))
 
