@@ -31,6 +31,7 @@ from ..types import c_type, element_type
 from .accumulators import AccumulatorWriter, stack_entries
 from .angles import BLOCK, angles_in, are_costly, before_angles, widest
 from .expressions import condition_text, variables
+from .next_rows import NextRow, next_rows
 from .reductions import equals, gathering, is_search, longest, replaces, result
 from .vectors import LANES, SHORT, half_as_wide, may_be_short, runs_on_vectors, widest_vector
 
@@ -318,10 +319,24 @@ class Writer(AccumulatorWriter):
     def each_iteration(self, loop: Loop, low: str, end: str, last: str = "") -> None:
         before, self.is_repeated = self.is_repeated, True
         with self.braces(f"for (long {loop.variable} = {low}; {loop.variable} < {end}; {loop.variable}++)"):
-            self.statements(loop.body)
+            rows = next_rows(loop)
+            for statement in loop.body:
+                self.statement(statement)
+                if rows and statement is rows[0].inner:
+                    self.prefetch(rows, loop.variable, end)
             if last:
                 self.line(last)
         self.is_repeated = before
+
+    def prefetch(self, rows: Sequence[NextRow], variable: Variable, end: str) -> None:
+        """Request the rows of the next iteration."""
+        self.line("// The next row arrives while this one is in the cache.")
+        with self.braces(f"if ({variable} + 1 < {end})"):
+            for row in rows:
+                start = place_text(row.start.at(variable, of(variable) + 1))
+                size = size_text(row.inner.variable.extent)
+                with self.braces(f"for (long c = 0; c < {size}; c += {row.step})"):
+                    self.line(f"__builtin_prefetch({row.load.buffer.name} + {start} + c, 0, 3);")
 
     def clauses(self, gathered: Sequence[Accumulator]) -> str:
         clauses: dict[str, list[str]] = {}
