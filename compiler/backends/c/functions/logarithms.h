@@ -42,10 +42,13 @@ static inline REAL tm_log_fraction_REAL(BITS bits)
     return tm_from_bits_REAL((bits & digits) + root) - 1;
 }
 
-static inline REAL tm_log_far_REAL(REAL x)
+// The logarithm of a positive number, which is `near` unless infinite, and of all others. gcc 12 makes no vectors of two
+// comparisons at once where it knows one of them for some numbers.
+static inline REAL tm_log_of_any_REAL(REAL x, REAL near)
 {
+    const REAL positive = x < (REAL)INFINITY ? near : x;
     const REAL at_most_0 = x == 0 ? -(REAL)INFINITY : (REAL)NAN;
-    return x > 0 ? x : at_most_0;
+    return x > 0 ? positive : at_most_0;
 }
 
 static inline REAL tm_log_REAL(REAL x)
@@ -61,7 +64,7 @@ static inline REAL tm_log_REAL(REAL x)
     const REAL s = f / (f + 2), z = s * s, half_square = (REAL)0.5 * f * f;
     const REAL rest = fmaF(z, tm_log_tail_REAL(z), half_square);
     const REAL near = fmaF(k, log_2, f - (half_square - fmaF(s, rest, k * log_2_rest)));
-    return x > 0 && x < (REAL)INFINITY ? near : tm_log_far_REAL(x);
+    return tm_log_of_any_REAL(x, near);
 #else
     return logF(x);
 #endif
@@ -83,7 +86,7 @@ static inline REAL tm_log_to_base_REAL(REAL x, REAL factor, REAL factor_rest, RE
     const REAL product_rest = fmaF(first, factor, -product) + fmaF(low, factor, first * factor_rest);
     const REAL whole = k * log_2, sum = whole + product;
     const REAL near = sum + (((whole - sum) + product) + fmaF(k, log_2_rest, product_rest));
-    return x > 0 && x < (REAL)INFINITY ? near : tm_log_far_REAL(x);
+    return tm_log_of_any_REAL(x, near);
 }
 
 static inline REAL tm_log2_REAL(REAL x)

@@ -344,6 +344,27 @@ def test_functions_that_a_loop_calls_twice_are_inlined_twice() -> None:
         assert not re.search(r"\b(call|bl)\s+tm_(power|erfc)", made)
 
 
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="it alone says which loops have vectors")
+@pytest.mark.parametrize("name", ["gammaln", "digamma", "erfinv", "erfcx", "erfc"])
+def test_loops_of_special_functions_have_vectors(name: str) -> None:
+    text = tm.compile(getattr(special, name), backend="c").lower(np.ones(999)).c_source
+    assert text is not None
+    lines = text.splitlines()
+    start = next(number for number, line in enumerate(lines, 1) if f"{name}_1 = tm_{name}_f64(" in line)
+    command = [
+        "gcc",
+        *FLAGS,
+        "-march=native",
+        "-fopenmp-simd",
+        "-DTM_VECTOR_MATH",
+        "-fopt-info-vec-optimized",
+    ]
+    asked = [*command, "-S", "-x", "c", "-", "-o", "/dev/null"]
+    told = subprocess.run(asked, input=text, text=True, check=True, capture_output=True).stderr
+    vectorized = {int(line) for line in re.findall(r"<stdin>:(\d+):.*loop vectorized", told)}
+    assert vectorized & set(range(start - 3, start + 1))
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_two_vectors_at_once_give_the_same_bits_as_one_number(dtype: str) -> None:
     def f(x: Array) -> Array:
