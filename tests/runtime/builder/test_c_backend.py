@@ -18,6 +18,7 @@ import tracemill as tm
 from samples.sample import LAYOUTS
 from tracemill.compiler.errors import CompilerError, MissingCompilerError
 from tracemill.runtime.cache.disk_cache import CacheWarning, default_cache
+from tracemill.runtime.machine import target
 from tracemill.runtime.machine.measurements import Machine
 from tracemill.runtime.machine.threads import set_num_threads
 from tracemill.runtime.programs.built import statistics
@@ -300,7 +301,9 @@ def test_cached_programs_run_on_their_own(tmp_path: Path) -> None:
     assert default_cache().verify() == []
 
 
-def test_short_kernels_between_products_of_numpy_leave_it_the_cores() -> None:
+def test_short_kernels_between_products_of_numpy_leave_it_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(target, "has_narrow_vectors", lambda: False)
+
     def may_share(f: Callable[[Any], Any], size: int) -> list[str]:
         text = tm.compile(f, backend="c").lower(np.ones((size, size))).c_source
         return re.findall(r"tm_function f = \{[^;]*types, (\d)", text or "")
