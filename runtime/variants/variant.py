@@ -32,7 +32,14 @@ from .compile_spec import CompileSpec
 from .donation import donated_inputs, to_overwrite
 from .generated_entry import always_miss, generate_entry, generate_size_reader
 from .guarded_entries import are_repeated, unless_repeated, while_unchanged
-from .handled_errors import may_be_handled, with_changes_before_error, with_handlers
+from .handled_errors import (
+    is_of_size,
+    may_be_handled,
+    may_be_too_large,
+    with_changes_before_error,
+    with_handlers,
+    with_numpys_size_errors,
+)
 from .layout_guards import entering_orders, layout_guards
 from .printed_lines import printing_at_end, prints_after_checks
 from .signature import ArraySpec, NumberSpec, Signature, arguments_for, gpu_of
@@ -160,6 +167,8 @@ class Variant:
                 self.entry = self._printing_at_end(self.entry)
             if self._can_run_again and self.entry is not always_miss:
                 self.entry = with_handlers(self.entry, self.function)
+            elif self._may_be_too_large and self.entry is not always_miss:
+                self.entry = with_numpys_size_errors(self.entry, self.function)
             elif self._changes_before_error and effects_in(program.graph) and self.entry is not always_miss:
                 self.entry = with_changes_before_error(self.entry, self.function)
 
@@ -267,7 +276,10 @@ class Variant:
         self, error: BaseException, args: tuple[Any, ...], kwargs: dict[str, Any], inputs: list[Any]
     ) -> Any:
         """The result of the function itself if it may handle an error of the program, which is raised otherwise."""
-        if self._can_run_again and may_be_handled(error) and self._undo_trace():
+        is_again = (self._can_run_again and may_be_handled(error)) or (
+            self._may_be_too_large and is_of_size(error)
+        )
+        if is_again and self._undo_trace():
             return self.function(*args, **kwargs)
         self._write_before_error(error, args, kwargs, inputs)
         raise error
@@ -306,6 +318,13 @@ class Variant:
     def _may_change(self) -> bool:
         """Whether the function may change arrays, lists or dicts of its caller."""
         return bool(self.program.mutated) or has_containers(self.signature.tree)
+
+    @property
+    def _may_be_too_large(self) -> bool:
+        """Whether the program makes arrays whose sizes do not come from other arrays, so that NumPy may refuse them."""
+        is_on_host = gpu_of(self.signature, self.program.captured) is None
+        by_ints = any(isinstance(one, ArraySpec) and one.is_length for one in self.signature.specs)
+        return is_on_host and not self._has_effects and (by_ints or may_be_too_large(self.program.graph))
 
     @property
     def _prints_before_error(self) -> bool:

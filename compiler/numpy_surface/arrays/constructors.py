@@ -1,8 +1,9 @@
 """Array creation: constructors in a traced function, with or without traced arguments."""
 
+import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from ...value_ops import add, broadcast_to, constant, convert, equal, full, iota
 
 MOST_ENTRIES = 2.0**62
 """No array has more."""
+_MOST_BYTES: Final = 2**63 - 1
 
 
 def new_array(value: Value, order: Sequence[int] | None = None, like: Layout | None = None) -> TracedArray:
@@ -65,11 +67,13 @@ def as_shape(shape: Any) -> Shape:
     return tuple(map(as_size, shape)) if np.iterable(shape) else (as_size(shape),)
 
 
-def _new_shape(shape: Any) -> Shape:
-    """The shape of a new array."""
+def _new_shape(shape: Any, dtype: DType) -> Shape:
+    """The shape of a new array. NumPy raises its own error for one that no machine could hold."""
     found = as_shape(shape)
     if any(type(length) is int and length < 0 for length in found):
         raise ShapeError("negative dimensions are not allowed")
+    if all(type(length) is int for length in found) and math.prod(found) * dtype.itemsize > _MOST_BYTES:
+        np.empty(found, dtype)
     return found
 
 
@@ -82,13 +86,15 @@ def as_dtype(dtype: Any, default: DType = FLOAT64) -> DType:
 
 def _filled(name: str, fill: int) -> None:
     def constructor(shape: Any, dtype: Any = None, order: str = "C", **options: Any) -> TracedArray:
-        return copied(full(_new_shape(shape), fill, as_dtype(dtype)), None, check_order(order, "CF"))
+        chosen = as_dtype(dtype)
+        return copied(full(_new_shape(shape, chosen), fill, chosen), None, check_order(order, "CF"))
 
     def like(
         a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None, **options: Any
     ) -> Any:
         type = as_value(a).type
-        filled = full(type.shape if shape is None else _new_shape(shape), fill, as_dtype(dtype, type.dtype))
+        chosen = as_dtype(dtype, type.dtype)
+        filled = full(type.shape if shape is None else _new_shape(shape, chosen), fill, chosen)
         return _copied_like(filled, a, check_order(order), shape)
 
     constructs(name)(constructor)
@@ -105,8 +111,8 @@ _filled("empty", 0)
 @constructs("full")
 @implements(np.full)
 def full_(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", **options: Any) -> TracedArray:
-    wanted = None if dtype is None else as_dtype(dtype)
-    return copied(broadcast_to(_fill(fill_value, wanted), _new_shape(shape)), None, check_order(order, "CF"))
+    filled = _fill(fill_value, None if dtype is None else as_dtype(dtype))
+    return copied(broadcast_to(filled, _new_shape(shape, filled.dtype)), None, check_order(order, "CF"))
 
 
 @constructs("full_like")
@@ -114,8 +120,8 @@ def full_(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", **op
 def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None,
               **options: Any) -> TracedArray:  # fmt: skip
     type = as_value(a).type
-    chosen = type.shape if shape is None else _new_shape(shape)
-    filled = broadcast_to(_fill(fill_value, as_dtype(dtype, type.dtype)), chosen)
+    filled = _fill(fill_value, as_dtype(dtype, type.dtype))
+    filled = broadcast_to(filled, type.shape if shape is None else _new_shape(shape, filled.dtype))
     return _copied_like(filled, a, check_order(order), shape)
 
 
