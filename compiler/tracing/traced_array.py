@@ -497,12 +497,12 @@ class TracedArray(TracedMemory):
 
     def as_key(self) -> Any:
         """The number for which the program is made, because it is a key of a dict or a member of a set."""
-        known = self._need(_KEY)
+        known = self._need(_KEY, instead=_NO_KEY.format(self.type))
         return known[()] if self.weak is None else known.item()
 
     def __hash__(self) -> int:
         if self.is_scalar and (FOLLOWS.get() or asked_by_traced_code(sys._getframe(1))):
-            known = self._need(_KEY)[()]
+            known = self._need(_KEY, instead=_NO_KEY.format(self.type))[()]
             return object.__hash__(self) if np.isnan(known) else hash(known)  # a NaN is equal to itself only
         self._check_place(BY_UNKNOWN_KEYS)
         raise ArgumentTypeError(
@@ -597,6 +597,14 @@ def _bound(function: Callable[..., Any], array: TracedArray) -> Callable[..., An
 
 
 _KEY = "a key of a dict, or a member of a set,"
+OTHER_KEYS_IN_BATCH = (
+    "Under vmap, each example has other keys: call the function for each one instead, "
+    "np.stack([f(row) for row in x])"
+)
+_NO_KEY = (
+    f"{_KEY} needs the value of a traced {{}}, which is not known while tracing: compare numbers with `==`, or count "
+    f"them in an array, np.zeros(n). {OTHER_KEYS_IN_BATCH}"
+)
 _IN_A_LIST = (
     ". Ufuncs and their methods do not look into lists: np.logical_and.reduce(np.stack([x, y])) instead of "
     "np.logical_and.reduce([x, y])"

@@ -13,6 +13,7 @@ from ...compiler.arguments.leaves import is_array_like, plain_key
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import ConcretizationError, SideEffectError
 from ...compiler.tracing.exceptions.handlers import fall_back
+from ...compiler.tracing.traced_array import OTHER_KEYS_IN_BATCH
 from ...compiler.tracing.traced_memory import is_traced
 from ..branching.branches import raise_where
 from ..branching.python_numbers import is_unknown, is_unknown_place, number_of_argument
@@ -86,7 +87,8 @@ def _refuse_growth(table: Any, found: "_Found") -> None:
     fix = "begin with all keys, dict.fromkeys(range(n), 0), or use an array, np.zeros(n)"
     if not found.keys:
         raise ConcretizationError(
-            f"a {type(table).__name__} gets an entry at a key that values decide, which decide its length then: {fix}",
+            f"a {type(table).__name__} gets an entry at a key that values decide, which decide its length then: {fix}. "
+            f"{OTHER_KEYS_IN_BATCH}",
             user_location(),
         )
     error = KeyError(
