@@ -17,6 +17,16 @@ def users_method_of(kind: "type[Any]", name: str) -> FunctionType | None:
     """A method that the user has written for a class or one of its bases; None if it has none."""
     if kind.__module__ == "builtins":
         return None
+    try:
+        now: Any = getattr(kind, name, None)
+        return _users_method(kind, name, now)  # type: ignore[arg-type]
+    except TypeError:  # it is something else, which has no hash
+        return None
+
+
+@lru_cache(4096)
+def _users_method(kind: "type[Any]", name: str, _now: Any) -> FunctionType | None:
+    """The same. Classes may get other methods, so what is found belongs to what a class has now."""
     found = next((vars(one)[name] for one in kind.__mro__ if name in vars(one)), None)
     return found if type(found) is FunctionType and is_users(found.__code__.co_filename) else None
 

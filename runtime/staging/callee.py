@@ -15,7 +15,7 @@ import numpy as np
 import optree
 
 from ...compiler.arguments.leaves import flattened
-from ...compiler.callers.user_code import OPERATORS, is_users, user_location
+from ...compiler.callers.user_code import OPERATORS, is_defined_by_user, is_users, user_location
 from ...compiler.frontend.conversion import (
     call_converted,
     converted,
@@ -42,7 +42,7 @@ from .mathematics.complex import COMPLEX_MATHEMATICS
 from .mathematics.real import MATHEMATICS
 from .methods import array_method, method_on_values
 from .numpy_functions import numpy_meaning
-from .operators import iterated, maker
+from .operators import converted_once, iterated, maker
 from .user_call import call
 
 _Cached: Final = type(functools.lru_cache(str))
@@ -146,12 +146,14 @@ def _in_evaluation(trace: Any, function: Any, kind: type) -> "Callable[..., Any]
     meaning: Callable[..., Any] | None = trace.meaning(function)
     if meaning is not None:
         return meaning
-    if kind is not FunctionType or not is_users(function.__code__.co_filename):
-        return None
-    known: Callable[..., Any] | None = trace.converted.get(function)
-    if known is None:
-        known = trace.converted[function] = converted(function)
-    return known
+    if kind is FunctionType:
+        return converted_once(trace, function) if is_users(function.__code__.co_filename) else None
+    if kind is type and is_defined_by_user(function):
+        known: Callable[..., Any] | None = trace.converted.get(function)
+        if known is None:
+            known = trace.converted[function] = maker(function)
+        return known
+    return None
 
 
 def _special(function: Any, kind: type) -> "Callable[..., Any] | None":

@@ -32,11 +32,14 @@ from .dictionaries import has_key, is_unknown_key
 from .loops.truth_in_call import truth_in_call
 from .operators import PLAIN_TYPES, REFLECTED, compared, truth, users_method
 
+_COMPARISONS = {name: comparison(name) for name in REFLECTED}
+
 
 def and_(first: Any, *others: Callable[[], Any]) -> Any:
     """``first and …``"""
     for other in others:
-        first = length_test(first)
+        if type(first) is not bool:
+            first = length_test(first)
         if is_open(first):
             first = _joined(np.logical_and, first, other, first_if=False)
         elif not first:
@@ -49,7 +52,8 @@ def and_(first: Any, *others: Callable[[], Any]) -> Any:
 def or_(first: Any, *others: Callable[[], Any]) -> Any:
     """``first or …``"""
     for other in others:
-        first = length_test(first)
+        if type(first) is not bool:
+            first = length_test(first)
         if is_open(first):
             first = _joined(np.logical_or, first, other, first_if=True)
         elif first:
@@ -135,6 +139,8 @@ def not_(x: Any) -> Any:
 
 def choose(test: Any, body: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
     """``body if test else orelse``"""
+    if type(test) is bool:
+        return body() if test else orelse()
     test = length_test(test)
     if not is_open(test):
         return body() if test else orelse()
@@ -173,7 +179,8 @@ def compare(names: tuple[str, ...], left: Any, *others: Callable[[], Any]) -> An
 def compare_two(name: str, left: Any, right: Any) -> Any:
     """``left < right``, and ``x in …``"""
     if PLAIN_TYPES[type(left)] and PLAIN_TYPES[type(right)] and name in REFLECTED:
-        return length_test(comparison(name)(left, right))
+        found = _COMPARISONS[name](left, right)
+        return found if type(found) is bool else length_test(found)
     found = _is_in(left, right, name) if name in ("in_", "not_in") else compared(name, left, right)
     return _as_bool(length_test(found))
 
@@ -203,7 +210,8 @@ def _is_found(x: Any, container: Any) -> Any:
     if is_one_of(container):
         return OneOf.asked(container, lambda one: _is_found(x, one))
     if (contains := users_method(container, "__contains__")) is not None:
-        return truth(contains(x))
+        contained = truth(contains(x))
+        return contained if is_traced(contained) else bool(contained)
     if isinstance(x, SymbolicSize) and isinstance(container, (set, frozenset, dict)):
         x = operator.index(x)
     if is_traced(container) and has_memory(container):

@@ -4,6 +4,8 @@ They also handle tuples that hold traced numbers, and `OneOf`.
 """
 
 import operator
+from array import array
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial, reduce
 from types import FunctionType, MethodType, ModuleType, NoneType
@@ -15,7 +17,7 @@ import optree
 from ...compiler.callers.user_code import OPERATORS, is_defined_by_user, is_users, user_location
 from ...compiler.callers.users_operators import BINARY, defines_operators, users_method_of
 from ...compiler.errors import ConcretizationError
-from ...compiler.frontend.conversion import OperatorsNeededError, call_converted
+from ...compiler.frontend.conversion import OperatorsNeededError, call_converted, converted
 from ...compiler.frontend.expressions import comparison
 from ...compiler.frontend.outside.read_names import note_made
 from ...compiler.message_values import MESSAGE_VALUES
@@ -43,11 +45,20 @@ _UNARY: Final[dict[str, Callable[[Any], Any]]] = {
     "pos": operator.pos,
     "invert": operator.invert,
 }
+_SIGNS: Final = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "** or pow()",
+    "matmul": "@", "lshift": "<<", "rshift": ">>", "and": "&", "or": "|", "xor": "^", "lt": "<", "le": "<=",
+    "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
+}  # fmt: skip
 _SEQUENCES: Final = (tuple, list)
+_SEQUENCES_OF_PYTHON: Final = (tuple, list, str, bytes, bytearray, deque, array)
+"""They only have ``+`` and ``*`` of sequences, which Python tries after the methods of the other operand."""
 _CONTAINERS: Final = (tuple, list, dict)
 _KINDS: Final = {"b": bool, "i": int, "f": float, "c": complex}
 
 
+_IS_CLASS_STATEMENT: Final = 1 << 9
+"""CPython's flag of types that are not written in C."""
 _PLAIN: Final = frozenset(
     {int, float, complex, bool, NoneType, ModuleType, np.ndarray, *np.sctypeDict.values()}
 )
@@ -72,9 +83,19 @@ PLAIN_TYPES: Final = _PlainTypes()
 def users_method(x: Any, name: str) -> "Callable[..., Any] | None":
     """A special method of an object of a user's class, which runs converted; None if there is none."""
     found = users_method_of(type(x), name)
-    if found is None or current_trace() is None:
+    if found is None or (trace := current_trace()) is None:
         return None
+    if trace.is_evaluating:
+        return MethodType(converted_once(trace, found), x)
     return partial(_called, MethodType(found, x))
+
+
+def converted_once(trace: Any, function: FunctionType) -> Callable[..., Any]:
+    """A function of the user, converted once in a trace in which each call is computed at once."""
+    if function not in trace.converted:
+        trace.converted[function] = converted(function)
+    known: Callable[..., Any] = trace.converted[function]
+    return known
 
 
 def _called(method: MethodType, *given: Any) -> Any:
@@ -92,35 +113,75 @@ def operate(name: str, x: Any, y: Any) -> Any:
         return OneOf.asked(x, lambda one: operate(name, one, y))
     if is_one_of(y):
         return OneOf.asked(y, lambda one: operate(name, x, one))
-    own, reflected = users_method(x, f"__{name}__"), users_method(y, f"__r{name}__")
-    if own is None and reflected is None:
+    if not (users_method(x, f"__{name}__") or users_method(y, f"__r{name}__")):
         return _BINARY[name](x, y)
-    asked = [(own or partial(_built_in, x, f"__{name}__"), y)]
-    if type(x) is not type(y) and reflected is not None:
-        first = issubclass(type(y), type(x)) and users_method_of(type(x), f"__r{name}__") is not reflected
-        asked.insert(0 if first else 1, (reflected, x))
-    for method, other in asked:
-        found = method(other)
-        if found is not NotImplemented:
-            return found
-    raise TypeError(f"unsupported operand type(s) for {name}: '{type(x).__name__}' and '{type(y).__name__}'")
+    return _known(_asked(name, x, y), name, _SIGNS[name], x, y)
 
 
-def _built_in(x: Any, name: str, y: Any) -> Any:
-    """The result of a method that is not the user's."""
+def _asked(name: str, x: Any, y: Any) -> Any:
+    """What the methods of two operands give, in the order in which Python asks them."""
+    mine, theirs = (x, f"__{name}__", y), (y, f"__r{name}__", x)
+    is_last = isinstance(x, _SEQUENCES_OF_PYTHON) and users_method(x, f"__{name}__") is None
+    if type(x) is type(y):
+        return _answer(*mine)
+    turns = (theirs, mine) if is_last or _overrides(x, y, f"__r{name}__") else (mine, theirs)
+    return next((found for turn in turns if (found := _answer(*turn)) is not NotImplemented), NotImplemented)
+
+
+def _known(found: Any, name: str, sign: str, x: Any, y: Any) -> Any:
+    """What the operands gave, or Python's error if they gave nothing."""
+    if found is not NotImplemented:
+        return found
+    if name == "mul" and isinstance(x, _SEQUENCES_OF_PYTHON):
+        raise TypeError(f"can't multiply sequence by non-int of type '{_kind_name(y)}'")
+    if name == "mul" and isinstance(y, _SEQUENCES_OF_PYTHON):
+        raise TypeError(f"can't multiply sequence by non-int of type '{_kind_name(x)}'")
+    raise TypeError(f"unsupported operand type(s) for {sign}: '{_kind_name(x)}' and '{_kind_name(y)}'")
+
+
+def _kind_name(x: Any) -> str:
+    """The name of a type in Python's errors, which has its module if it is written in C."""
+    kind = type(x)
+    is_pythons = kind.__flags__ & _IS_CLASS_STATEMENT or kind.__module__ == "builtins"
+    return kind.__name__ if is_pythons else f"{kind.__module__}.{kind.__name__}"
+
+
+def _answer(x: Any, name: str, y: Any) -> Any:
+    """What a method gives, be it the user's or not; NotImplemented if there is none."""
+    if (own := users_method(x, name)) is not None:
+        return own(y)
     method = getattr(type(x), name, None)
+    if isinstance(x, _SEQUENCES_OF_PYTHON) and name.endswith("mul__") and not hasattr(type(y), "__index__"):
+        return NotImplemented
     return NotImplemented if method is None else method(x, y)
+
+
+def _overrides(x: Any, y: Any, name: str) -> bool:
+    """Whether the class of `y` is derived from that of `x` and has a method of its own, which Python asks first."""
+    return (
+        type(x) is not type(y)
+        and issubclass(type(y), type(x))
+        and getattr(type(y), name, None) is not getattr(type(x), name, None)
+    )
 
 
 def update(name: str, x: Any, y: Any) -> Any:
     """``x += y``, and other operators in place."""
     if PLAIN_TYPES[type(x)] and PLAIN_TYPES[type(y)]:
         return _IN_PLACE[name](x, y)
-    if (own := users_method(x, f"__i{name}__")) is not None and (found := own(y)) is not NotImplemented:
-        return found
-    if is_one_of(x) or is_one_of(y) or users_method(x, f"__{name}__") or users_method(y, f"__r{name}__"):
+    if is_one_of(x) or is_one_of(y):
         return operate(name, x, y)
-    return _IN_PLACE[name](x, y)
+    in_place = f"__i{name}__"
+    methods = (users_method(x, in_place), users_method(x, f"__{name}__"), users_method(y, f"__r{name}__"))
+    if not any(methods):
+        return _IN_PLACE[name](x, y)
+    if is_traced(x) and hasattr(type(y), "__array__"):  # as NumPy, which keeps the array
+        return _IN_PLACE[name](x, np.asarray(y))
+    if methods[0] or not isinstance(x, _SEQUENCES_OF_PYTHON):
+        found = _answer(x, in_place, y)
+        if found is not NotImplemented:
+            return found
+    return _known(_asked(name, x, y), name, f"{_SIGNS[name].split()[0]}=", x, y)
 
 
 def summed(entries: Sequence[Any], start: Any) -> Any:
@@ -150,16 +211,35 @@ def compared(name: str, x: Any, y: Any) -> Any:
         return _identity(name, x, y) if name in ("is_", "is_not") else comparison(name)(x, y)
     if type(x) in _SEQUENCES and type(x) is type(y) and _holds_unknown(x, y):
         return _compared_in_order(name, x, y)
-    own = users_method(x, f"__{name}__")
-    other = users_method(y, f"__{REFLECTED[name]}__")
-    if own is None and other is None:
+    if not (_has_comparison(x, name) or _has_comparison(y, REFLECTED[name])):
         return comparison(name)(x, y)
-    if fields := _fields(x, own):
-        return NotImplemented if type(x) is not type(y) else compared(name, fields(x), fields(y))
-    for method, given in ((own, y), (other, x)):
-        if method is not None and (found := method(given)) is not NotImplemented:
+    mine, theirs = partial(_compared_by, x, name, y), partial(_compared_by, y, REFLECTED[name], x)
+    goes_last = is_traced(x) or (type(x) is not type(y) and issubclass(type(y), type(x)))
+    for turn in [theirs, mine] if goes_last else [mine, theirs]:
+        if (found := turn()) is not NotImplemented:
             return found
-    return comparison(name)(x, y)
+    if name in ("eq", "ne"):
+        return (x is y) is (name == "eq")
+    kinds = f"'{_kind_name(x)}' and '{_kind_name(y)}'"
+    raise TypeError(f"'{_SIGNS[name]}' not supported between instances of {kinds}")
+
+
+def _has_comparison(x: Any, name: str) -> bool:
+    """Whether the user has written what a comparison asks. ``!=`` asks ``==`` if there is nothing else."""
+    methods = ("__ne__", "__eq__") if name == "ne" else (f"__{name}__",)
+    return any(users_method(x, one) is not None for one in methods)
+
+
+def _compared_by(x: Any, name: str, y: Any) -> Any:
+    """The answer of the method of `x`."""
+    if fields := _fields(x, name):
+        return NotImplemented if type(x) is not type(y) else compared(name, fields(x), fields(y))
+    if name == "ne" and users_method(x, "__ne__") is None and users_method(x, "__eq__") is not None:
+        found = _compared_by(x, "eq", y)
+        if is_traced(found):
+            return as_python_number(np.logical_not(found), bool)
+        return found if found is NotImplemented else not found
+    return _answer(x, f"__{name}__", y)
 
 
 def _identity(name: str, x: Any, y: Any) -> Any:
@@ -214,10 +294,11 @@ def _is_pythons(x: Any) -> bool:
     return x.weak is bool or bool(x._trace.numbers_used_by(x.value))
 
 
-def _fields(x: Any, method: Any) -> "Callable[[Any], tuple[Any, ...]] | None":
+def _fields(x: Any, name: str) -> "Callable[[Any], tuple[Any, ...]] | None":
     """The fields that the generated comparison of a dataclass compares, as a function; None for any other method."""
     known = getattr(type(x), "__dataclass_fields__", None)
-    if known is None or method is None or method.args[0].__func__.__code__.co_filename != "<string>":
+    method = None if known is None else users_method_of(type(x), f"__{name}__")
+    if known is None or method is None or method.__code__.co_filename != "<string>":
         return None
     return lambda one: tuple(getattr(one, field.name) for field in known.values() if field.compare)
 
@@ -259,10 +340,17 @@ def truth(x: Any) -> Any:
         return x
     if is_one_of(x):
         return OneOf.asked(x, _as_bool)
-    own = users_method(x, "__bool__")
-    if own is None and users_method(x, "__len__") is not None:
-        own = users_method(x, "__len__")
-    return x if own is None else own()
+    if (own := users_method(x, "__bool__")) is not None:
+        found = own()
+        if not (type(found) is bool or is_traced(found)):
+            raise TypeError(f"__bool__ should return bool, returned {_kind_name(found)}")
+        return found
+    if users_method_of(type(x), "__len__") is None or (own := users_method(x, "__len__")) is None:
+        return x
+    found = own()
+    if not is_traced(found) and operator.index(found) < 0:
+        raise ValueError("__len__() should return >= 0")
+    return found
 
 
 def _as_bool(x: Any) -> Any:
@@ -337,21 +425,31 @@ def attribute(x: Any, name: str) -> Any:
         return getattr(x, name)
     if kind is OneOf and name == "__class__":
         return OneOf.asked(x, lambda one: attribute(one, name))
-    if kind.__module__ == "builtins" or is_traced(x) or current_trace() is None:
+    read: Any = kind.__getattribute__
+    is_usual = kind.__module__ != "builtins" and read is object.__getattribute__
+    if not is_usual or is_traced(x) or current_trace() is None:
         return getattr(x, name)
-    found = next((vars(one)[name] for one in kind.__mro__ if name in vars(one)), None)
-    if type(found) is property and found.fget is not None and _is_users(found.fget):
-        return _called(MethodType(found.fget, x))
-    if type(found) is cached_property and _is_users(found.func) and name not in vars(x):
-        vars(x)[name] = _called(MethodType(found.func, x))
-        return vars(x)[name]
+    found = _of_class(kind, name)
     own = users_method(x, "__getattr__")
-    if own is None:
-        return getattr(x, name)
     try:
-        return object.__getattribute__(x, name)
+        if type(found) is property and found.fget is not None and _is_users(found.fget):
+            return _called(MethodType(found.fget, x))
+        if type(found) is cached_property and _is_users(found.func) and name not in vars(x):
+            vars(x)[name] = _called(MethodType(found.func, x))
+            return vars(x)[name]
+        return getattr(x, name) if own is None else object.__getattribute__(x, name)
     except AttributeError:
+        if own is None:
+            raise
         return own(name)
+
+
+def _of_class(kind: "type[Any]", name: str) -> Any:
+    """What a class and its bases have under a name, as it is written there."""
+    for one in kind.__mro__:
+        if name in one.__dict__:
+            return one.__dict__[name]
+    return None
 
 
 def _is_users(function: Any) -> bool:
@@ -361,11 +459,7 @@ def _is_users(function: Any) -> bool:
 def set_attribute(value: Any, x: Any, name: str) -> None:
     """``x.name = value``, which a property may handle."""
     kind = type(x)
-    found = (
-        None
-        if kind.__module__ == "builtins" or current_trace() is None
-        else next((vars(one)[name] for one in kind.__mro__ if name in vars(one)), None)
-    )
+    found = None if kind.__module__ == "builtins" or current_trace() is None else _of_class(kind, name)
     if type(found) is property and found.fset is not None and _is_users(found.fset):
         _called(MethodType(found.fset, x), value)
     elif (own := users_method(found, "__set__")) is not None:
@@ -409,7 +503,11 @@ def maker(made: type) -> Callable[..., Any]:
         new: Any = object.__new__(made) if is_plain else made(*given, **more)
         note_made(new)
         if is_plain:
-            call_converted(MethodType(start, new), *given, **more)
+            trace = current_trace()
+            if trace is not None and trace.is_evaluating:
+                converted_once(trace, start)(new, *given, **more)
+            else:
+                call_converted(MethodType(start, new), *given, **more)
         return new
 
     return make
