@@ -57,6 +57,12 @@ def as_value(x: Any, weak_dtype: DType | None = None) -> Value:
 
 def _value_of_array(x: Array | ForeignMemory) -> Value:
     """A captured array. A view of a written array shows what was written."""
+    if isinstance(x, np.ndarray) and type(x) not in (np.ndarray, np.memmap):
+        raise ArgumentTypeError(
+            f"a {type(x).__name__} has other rules than a plain array, so it cannot meet a traced one: use np.asarray "
+            "of it",
+            user_location(),
+        )
     trace = require_trace()
     adopted: TracedMemory | None = None
     if not isinstance(x, ForeignMemory):
