@@ -16,7 +16,7 @@ class Length(np.ndarray):
 
 
 ARRAYS = {
-    "masked": np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[0, 1], [0, 0]]),
+    "masked": np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[False, True], [False, False]]),
     "matrix": np.asarray([[1.0, 2.0], [3.0, 4.0]]).view(np.matrix),
     "own": np.array([[1.0, 2.0], [3.0, 4.0]]).view(Length),
 }
