@@ -13,7 +13,7 @@ from .assignment import may_be_unset
 from .leaving_blocks import at, without_jumps
 from .matching import as_branches
 from .names import Names, of_text
-from .syntax import copied, statements, walk
+from .syntax import children, copied, statements, walk
 
 N = TypeVar("N", bound=ast.AST)
 _LOOPS = (ast.For, ast.While)
@@ -34,12 +34,15 @@ def desugared(function: N, names: Names) -> N:
 
 def _name_what_super_means(function: ast.AST) -> None:
     """``super()`` looks at the function that contains it, so in a converted one it needs arguments."""
-    given = [*function.args.posonlyargs, *function.args.args] if isinstance(function, ast.FunctionDef) else []
-    for node in walk(function):
-        if given and _is_super(node):
-            node.args = [
-                ast.copy_location(ast.Name(name, ast.Load()), node) for name in ("__class__", given[0].arg)
-            ]
+    waiting: list[tuple[ast.AST, str | None]] = [(function, None)]
+    while waiting:
+        node, first = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            given = [*node.args.posonlyargs, *node.args.args]
+            first = given[0].arg if given else None
+        elif first is not None and _is_super(node):
+            node.args = [ast.copy_location(ast.Name(name, ast.Load()), node) for name in ("__class__", first)]
+        waiting += [(child, first) for child in children(node)]
 
 
 def _is_super(node: ast.AST) -> TypeGuard[ast.Call]:

@@ -272,3 +272,21 @@ def test_the_option_convert_selects_what_a_transform_converts(transform: str) ->
             TransformArgumentError, match="convert must be True, False, or names of libraries"
         ):
             run(convert=wrong)
+
+
+def of_classes_inside(x: Any) -> Any:
+    class Base:
+        def value(self, factor: Any) -> Any:
+            return x * factor
+
+    class Derived(Base):
+        def value(self, factor: Any) -> Any:
+            return super().value(factor) * 2
+
+    return Derived().value(3.0)
+
+
+def test_super_in_a_class_inside_the_function() -> None:
+    x = np.array([1.0, 2.0])
+    np.testing.assert_array_equal(tm.compile(of_classes_inside)(x), of_classes_inside(x))
+    assert tm.grad(of_classes_inside)(1.0) == 6.0

@@ -1,6 +1,7 @@
 """Python's operators on traced arrays: each is the corresponding ufunc; augmented assignments work in place."""
 
 import operator
+from types import NoneType
 from typing import Any, cast
 
 import numpy as np
@@ -63,6 +64,13 @@ def operate(ufunc: Any, x: Any, y: Any) -> Any:
             x = base_of_scalar_power(x, y)
         return x.__array_ufunc__(ufunc, "__call__", x, y)
     if not all(isinstance(operand, _SUPPORTED_OPERANDS) for operand in (x, y)):
+        array = x if isinstance(x, TracedArray) else y
+        if (
+            ufunc in (np.equal, np.not_equal)
+            and isinstance(y, (NoneType, str, bytes))
+            and not array.is_scalar
+        ):
+            return np.full_like(array, ufunc is np.not_equal, dtype=bool)  # no element is equal
         return NotImplemented
     if (
         ufunc is np.power

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tracemill as tm
 from numpy_surface.differential import assert_same, check, check_both_raise, run_numpy, run_traced
 from samples.sample import special_values
 from samples.thinning import some_and_all, thinned
@@ -342,3 +343,14 @@ def test_comparisons_with_ints_beyond_64_bits_are_exact(dtype: Any) -> None:
         for compare in (operator.lt, operator.le, operator.eq, operator.ne, operator.ge, operator.gt):
             check(lambda x, number=number, compare=compare: compare(x, number), x)
             check(lambda x, number=number, compare=compare: compare(number, x), x)
+
+
+@pytest.mark.parametrize("other", [None, "a", b"a"])
+@pytest.mark.parametrize("compare", [operator.eq, operator.ne])
+def test_an_array_compared_with_what_is_no_number(compare: Callable[[Any, Any], Any], other: Any) -> None:
+    def counted(x: Any) -> Any:
+        return np.sum(compare(x, other)) + np.sum(compare(other, x)) + x.sum()
+
+    x = np.array([1.0, 2.0, 3.0])
+    assert tm.compile(counted)(x) == counted(x)
+    np.testing.assert_array_equal(tm.grad(counted)(x), [1.0, 1.0, 1.0])
