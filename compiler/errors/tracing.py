@@ -63,7 +63,7 @@ class EscapedTracerError(TracemillError, RuntimeError):
     """A traced array is used after its trace has ended, or in another thread.
 
     The function stored it in a global, an attribute or a list that outlives the call. Compiled functions that do so run
-    uncompiled; transforms leave the array there.
+    uncompiled; `vmap` leaves the array there. What derivatives without `compile` leave there is a value, and no error.
 
     >>> import numpy as np, tracemill as tm
     >>> kept = []

@@ -96,6 +96,10 @@ class Storage:
         self.value = value
         self.version = next_number()
 
+    def array_after_call(self) -> "Array | None":
+        """The NumPy array that this memory is after its trace has ended; None if there is none."""
+        return None
+
     def restore(self, value: Value, version: int) -> None:
         """Undo later writes."""
         self.value, self.version = value, version
@@ -395,7 +399,10 @@ class Trace(KnownValues):
         elif outer.trace.is_open_ended:
             above, owner = outer, outer.trace
         else:
-            raise EscapedTracerError(_ESCAPED)
+            array = outer.array_after_call()
+            if array is None:
+                raise EscapedTracerError(_ESCAPED)
+            return self.storage_of_array(array)
         storage = self._storages.get(id(above))
         if storage is None:
             value = above.value

@@ -501,7 +501,10 @@ class TracedArray(TracedMemory):
         return known[()] if self.weak is None else known.item()
 
     def __hash__(self) -> int:
-        if self.is_scalar and (FOLLOWS.get() or asked_by_traced_code(sys._getframe(1))):
+        return self._hash(sys._getframe(1))
+
+    def _hash(self, asker: FrameType) -> int:
+        if self.is_scalar and (FOLLOWS.get() or asked_by_traced_code(asker)):
             known = self._need(_KEY, instead=_NO_KEY.format(self.type))[()]
             return object.__hash__(self) if np.isnan(known) else hash(known)  # a NaN is equal to itself only
         self._check_place(BY_UNKNOWN_KEYS)

@@ -95,6 +95,10 @@ class TracedMemory:
             self._known_value, self._version = value, own.version
         return value
 
+    def as_argument(self) -> Any:
+        """What a transform takes for this array: its value, if the call that made it has ended."""
+        return self
+
     def move_to(self, storage: Storage) -> None:
         """Let this array have other memory."""
         self._storage, self._known_value = storage, None

@@ -30,13 +30,14 @@ from ...compiler.tracing.traced_memory import is_traced
 from ..derivatives.masked_nan import has_nan, warn_of_masked_nan
 from ..eager.current_tape import joined, on_tape, tape_of_this_thread
 from ..eager.grad_mode import enable_grad, no_grad
-from ..evaluation.evaluating import Evaluated, Evaluating
+from ..evaluation.evaluated_memory import Evaluated
+from ..evaluation.evaluating import Evaluating
 from ..evaluation.sweep import reached
-from ..evaluation.tape import LeafNode, op_of
 from ..tracebacks import with_users_frames
 from .grad_outputs import cotangents
 from .node_pullback import NodePullback, Source
 from .recorded_graph import Pullback
+from .tape import LeafNode, op_of
 
 _Input: TypeAlias = Value | LeafNode
 

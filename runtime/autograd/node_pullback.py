@@ -21,13 +21,14 @@ from ...passes.transforms.vjp import conjugated
 from ...passes.transforms.vmap import vmap
 from ..eager.run import in_rows, run, separate, transformed
 from ..evaluation.evaluated_array import EvaluatedArray, new_result
-from ..evaluation.evaluating import Evaluated, Evaluating, elements
+from ..evaluation.evaluated_memory import Evaluated, elements
+from ..evaluation.evaluating import Evaluating
 from ..evaluation.linear_graph import linear_graph
 from ..evaluation.nodes import Node
 from ..evaluation.operand_types import operand_type
 from ..evaluation.recorded_sweep import Between
 from ..evaluation.sweep import pull_back
-from ..evaluation.tape import Released, release
+from .tape import Released, release
 
 Source = tuple[Node, ArrayType]
 """Where a value comes from, and its type."""

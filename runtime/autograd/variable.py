@@ -21,10 +21,10 @@ from ..derivatives.stop_gradient import stop_gradient
 from ..eager.current_tape import joined, on_tape, tape_of_this_thread
 from ..eager.grad_mode import is_grad_enabled
 from ..evaluation.evaluated_array import UNWRITTEN, EvaluatedArray
-from ..evaluation.evaluating import Evaluated
-from ..evaluation.tape import Gradient, Tape, VariableMemory, leaf_of, op_of
+from ..evaluation.evaluated_memory import Evaluated
 from .backward import backward
 from .operations import record_on_tape
+from .tape import Gradient, Tape, VariableMemory, leaf_of, op_of
 
 
 class Variable(EvaluatedArray):

@@ -22,7 +22,8 @@ from ...compiler.value_ops import broadcast_to
 from ..batching.batched_trace import BatchedTrace, MustTraceSingleExamplesError
 from ..evaluation.evaluated_array import EvaluatedArray, new_result
 from ..evaluation.evaluated_call import EvaluatedCall, Result
-from ..evaluation.evaluating import Evaluated, Evaluating, elements
+from ..evaluation.evaluated_memory import Evaluated, elements
+from ..evaluation.evaluating import Evaluating
 from ..evaluation.linear_graph import linear_graph
 from ..evaluation.nodes import Node
 from ..evaluation.operand_types import operand_type

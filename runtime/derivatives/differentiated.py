@@ -16,7 +16,8 @@ from ..eager.by_reference import is_by_reference
 from ..eager.mapped_axes import mapped_axes
 from ..eager.transform_log import is_seen
 from ..evaluation.evaluated_array import EvaluatedArray, is_variable
-from ..evaluation.evaluating import Evaluating, MustTraceError
+from ..evaluation.evaluated_memory import MustTraceError
+from ..evaluation.evaluating import Evaluating
 from ..evaluation.forward_trace import MustKeepCallsError
 from ..trees import flatten, structure
 from .argnums import Chosen

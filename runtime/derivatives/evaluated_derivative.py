@@ -24,7 +24,8 @@ from ...passes.transforms.vjp import conjugated
 from ..eager.run import in_rows, is_array, run, separate, transformed
 from ..evaluation.evaluated_array import EvaluatedArray
 from ..evaluation.evaluated_call import EvaluatedCall, Result
-from ..evaluation.evaluating import Evaluated, Evaluating
+from ..evaluation.evaluated_memory import Evaluated
+from ..evaluation.evaluating import Evaluating
 from ..evaluation.linear_graph import linear_graph
 from ..evaluation.operand_types import operand_type
 from ..evaluation.sweep import Tangents, pull_back, push_forward

@@ -6,18 +6,70 @@ from typing import Any
 import numpy as np
 
 from ...compiler.builder import current_builder
+from ...compiler.callers.user_code import user_location
+from ...compiler.errors import EscapedTracerError
 from ...compiler.frontend.program import ArrayOutput
 from ...compiler.interpreter import are_calls_observed
 from ...compiler.ir import ArrayType
 from ...compiler.tracing.array_values import as_value
-from ..evaluation.evaluated_array import EvaluatedArray, new_result
+from ...compiler.tracing.traced_memory import is_traced
+from ..evaluation.evaluated_array import EvaluatedArray, new_number, new_result
 from ..evaluation.evaluated_call import EvaluatedCall, Result
-from ..evaluation.evaluating import Evaluated, Evaluating, elements
-from ..evaluation.nested_call import NestedCall
+from ..evaluation.evaluated_memory import Evaluated, EvaluatedMemory, elements
+from ..evaluation.evaluating import Evaluating
+from ..evaluation.nodes import Node
 from ..evaluation.operand_types import operand_type
-from ..evaluation.recorded_sweep import Between
+from ..evaluation.recorded_sweep import Between, Copied
+from ..evaluation.shared_arguments import SharedArguments
 from .argnums import Chosen
 from .evaluated_derivative import EvaluatedDerivative
+
+
+class NestedCall(EvaluatedCall):
+    """Runs a function once, in the trace around it. Its arguments are separate memory."""
+
+    def __init__(
+        self,
+        home: Evaluating,
+        function: Callable[..., Any],
+        tree: Any,
+        leaves: Sequence[Any],
+        chosen: Sequence[bool],
+    ) -> None:
+        """`chosen` marks the leaves that are differentiated."""
+        self.trace, self.leaves, self.outside = home, [], []
+        with home.keeping_calls():
+            filled = [self._entering(leaf, is_chosen) for leaf, is_chosen in zip(leaves, chosen, strict=True)]
+            shared = SharedArguments(function, tree, leaves, filled, home)
+            result = self._called(function, tree, filled)
+            shared.refuse_writes()
+            self._read(result)
+
+    def _node_of_leaf(self) -> Node:
+        node = super()._node_of_leaf()
+        self.trace.complete(node)
+        return node
+
+    def _entering(self, leaf: Any, is_chosen: bool) -> Any:
+        if not is_traced(leaf):
+            return super()._entering(leaf, is_chosen)
+        array, node = leaf.evaluated()
+        if is_chosen:
+            outer = () if node is None else (node,)
+            node = Node(self.trace.next_number(), Copied if outer else None, outer)
+            self.trace.complete(node)
+            self.leaves.append(node)
+        argument = None if leaf.is_unshared() or leaf._views else leaf._storage.argument
+        if argument is None and leaf.weak is None:
+            new = new_result(self.trace, array, operand_type(array), node)
+            new.is_scalar = leaf.is_scalar
+            return new
+        if leaf.weak is float:
+            return new_number(self.trace, array.item(), node)
+        layout = leaf.layout
+        storage = EvaluatedMemory(self.trace, Evaluated(array, node), None if layout.is_row_major else layout)
+        storage.argument = argument
+        return EvaluatedArray(storage, storage.value.type, is_scalar=leaf.is_scalar, weak=leaf.weak)
 
 
 class NestedDerivative(EvaluatedDerivative):
@@ -57,6 +109,12 @@ class NestedDerivative(EvaluatedDerivative):
         return new_result(self._home, array if array.ndim else array[()], operand_type(array), node)
 
     def can_sweep(self, given: Sequence[Any]) -> bool:
+        if self._home.has_ended:
+            raise EscapedTracerError(
+                f"what vjp has returned inside of {self._home.name} is used after that has returned: use it in the "
+                "function, and return the result",
+                user_location(),
+            )
         return current_builder() is self._home and not are_calls_observed() and not self.safe_where
 
     def pull_back(self, leaves: Sequence[ArrayOutput], cotangents: Sequence[Any]) -> list[Any]:

@@ -14,7 +14,7 @@ class Tapes(threading.local):
     """The tape of each thread, once it is needed."""
 
     new: "ClassVar[type[Trace] | None]" = None
-    """Makes a tape, given its name. Set by `runtime.evaluation.tape`; None if nothing has made a variable."""
+    """Makes a tape, given its name. Set by `runtime.autograd.tape`; None if nothing has made a variable."""
     tape: Trace | None = None
 
 

@@ -5,6 +5,7 @@ value has NumPy's dtype, memory order, warnings and errors. Every other call goe
 any traced array, and is computed op by op (`Evaluating.emit`).
 """
 
+import sys
 from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
@@ -19,7 +20,9 @@ from ...compiler.tracing.indexing import select
 from ...compiler.tracing.trace import Storage
 from ...compiler.tracing.traced_array import TracedArray
 from ...compiler.tracing.views import Slice, View
-from .evaluating import Evaluated, Evaluating
+from .after_call import is_value, reshaped_view, value_after_call, with_operations_after_call
+from .evaluated_memory import Evaluated, EvaluatedMemory
+from .evaluating import Evaluating
 from .operand_types import OperandType, operand_type
 
 
@@ -33,6 +36,7 @@ UNWRITTEN: Final = _Unwritten()
 
 
 _traced: Any = TracedArray
+_class_in_traces: Any = vars(TracedArray)["__class__"].fget
 
 
 ARRAYS: Final[set[Any]] = set()
@@ -44,7 +48,7 @@ FAST_OPERANDS: Final[set[Any]] = {float, int, complex, np.ndarray, np.float64, n
 class EvaluatedArray(TracedArray):
     """An array with known elements. Attributes that few programs need are made when they are first read."""
 
-    __slots__ = ("_array", "_clock", "_home", "_index", "_kind", "_node", "_seen")
+    __slots__ = ("_array", "_clock", "_home", "_index", "_kind", "_node", "_outside", "_seen")
 
     _array: Array
     """The elements, if they are up to date."""
@@ -57,6 +61,8 @@ class EvaluatedArray(TracedArray):
     _kind: OperandType | None
     """The kind; None if the elements have not been read yet."""
     _node: Any
+    _outside: Any
+    """What it is after its call has ended, outside of traces."""
     _seen: int
     """The version of the memory that the elements are."""
 
@@ -82,7 +88,7 @@ class EvaluatedArray(TracedArray):
     def __getattr__(self, name: str) -> Any:
         maker = _MADE_WHEN_ASKED.get(name)
         if maker is None:
-            return super().__getattr__(name)
+            return getattr(self._outside, name) if is_value(self) else super().__getattr__(name)
         made = maker(self)
         object.__setattr__(self, name, made)
         return made
@@ -119,6 +125,9 @@ class EvaluatedArray(TracedArray):
 
     def _shaped(self, new: Any) -> None:
         """``x.shape = new``"""
+        if is_value(self):
+            self._become(reshaped_view(self._outside, new))
+            return
         _traced.shape.fset(self, new)
         self._index, self._clock, self._seen = None, self._storage, -1
 
@@ -126,17 +135,33 @@ class EvaluatedArray(TracedArray):
 
     def _typed(self, new: Any) -> None:
         """``x.dtype = new``"""
+        if is_value(self):
+            self._become(self._outside.view(new))
+            return
         _traced.dtype.fset(self, new)
         self._index, self._clock, self._seen = None, self._storage, -1
 
     dtype = _traced.dtype.setter(_typed)  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
 
+    def _become(self, array: Array) -> None:
+        """Be this array, after the call has ended."""
+        storage = EvaluatedMemory(self._home, Evaluated(array), layout_of(array))
+        storage.array = self._outside = array
+        super().__init__(storage, storage.value.type)
+        self._clock, self._index, self._seen = storage, None, -1
+
     def evaluated(self) -> tuple[Array, Any]:
         """The elements and the node."""
-        if self.is_up_to_date():
+        if self._home.has_ended:
+            if is_value(self):
+                return np.asarray(self._outside), None
+        elif self.is_up_to_date():
             return self._array, self._node
         value: Any = self.value
         return value.array, value.node
+
+    def as_argument(self) -> Any:
+        return self._outside if is_value(self) else self
 
     def is_of(self, trace: Any) -> bool:
         """Whether it was made in this trace."""
@@ -156,6 +181,8 @@ class EvaluatedArray(TracedArray):
     # ---- values ------------------------------------------------------------------------------------
 
     def __bool__(self) -> bool:
+        if self._home.has_ended:
+            return bool(self._outside) if is_value(self) else super().__bool__()
         return bool(self._array) if self.is_up_to_date() else super().__bool__()
 
     def __repr__(self) -> str:
@@ -173,6 +200,14 @@ class EvaluatedArray(TracedArray):
         if self.weak is not None:
             return array.item()
         return array[()] if self.is_scalar else array
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """That of an array or a number, to `isinstance`."""
+        return type(self._outside) if is_value(self) else _class_in_traces(self)
+
+    def __hash__(self) -> int:
+        return hash(self._outside) if is_value(self) else self._hash(sys._getframe(1))
 
     @property
     def layout(self) -> Layout:
@@ -215,6 +250,7 @@ def _nothing(array: EvaluatedArray) -> None:
 
 
 _MADE_WHEN_ASKED: Final[dict[str, Callable[[EvaluatedArray], Any]]] = {
+    "_outside": value_after_call,
     "_storage": EvaluatedArray._made_storage,
     "_known_value": EvaluatedArray._made_value,
     "_views": _own_views,
@@ -227,6 +263,7 @@ _MADE_WHEN_ASKED: Final[dict[str, Callable[[EvaluatedArray], Any]]] = {
 }
 _FLOAT: Final = operand_type(np.float64(0))
 EvaluatedArray.__init_subclass__()
+with_operations_after_call(EvaluatedArray)
 Evaluating.array_class = EvaluatedArray
 _new: Final = EvaluatedArray.__new__
 

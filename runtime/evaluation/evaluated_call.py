@@ -7,7 +7,6 @@ from typing import Any, Final, cast
 
 import numpy as np
 import optree
-from numpy.lib.array_utils import byte_bounds
 
 from ...compiler.arguments.leaves import NAMESPACE, flattened, tree_of_arrays, weak_type, with_plain_keys
 from ...compiler.builder import recording
@@ -24,12 +23,13 @@ from ...compiler.memory_layout.layout import LayoutQuestion, layout_of
 from ...compiler.nesting import refuse_deep_nesting
 from ...compiler.tracing.exceptions.own_errors import is_refusal
 from ...compiler.tracing.outside.adoption import begins_trace
-from ...compiler.tracing.trace import array_type
+from ...compiler.tracing.trace import array_type, next_number
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ..eager.grad_mode import is_grad_enabled
 from . import functions, indexing, ufuncs
 from .evaluated_array import EvaluatedArray, new_number, new_result
-from .evaluating import Evaluated, EvaluatedMemory, Evaluating, elements
+from .evaluated_memory import Evaluated, EvaluatedMemory, RunAgainError, copied, elements
+from .evaluating import Evaluating
 from .nodes import Node
 from .operand_types import operand_type
 from .recorded_sweep import Copied
@@ -120,6 +120,7 @@ class EvaluatedCall:
             OPERATORS.reset(operators)
             end_quiet(quiet)
             trace.close()
+            trace.has_ended, trace.ended_at = not isinstance(sys.exception(), RunAgainError), next_number()
             if trace.drawn is not None and is_refusal(sys.exception()):
                 trace.drawn.restore()
 
@@ -213,7 +214,7 @@ class EvaluatedCall:
     def _entering_with_layout(self, leaf: Any, node: Any) -> Any:
         """A number, or an array with flags or strides that NumPy's functions may ask for."""
         is_array = is_numpy_array(leaf)
-        array = _copied(np.asarray(leaf))
+        array = copied(np.asarray(leaf))
         layout = layout_of(array)
         storage = EvaluatedMemory(self.trace, Evaluated(array, node), None if layout.is_row_major else layout)
         if is_array:
@@ -221,16 +222,3 @@ class EvaluatedCall:
                 "the argument", owndata=leaf.flags.owndata, writeable=leaf.flags.writeable
             )
         return EvaluatedArray(storage, storage.value.type, is_scalar=not is_array, weak=weak_type(leaf))
-
-
-def _copied(array: Array) -> Array:
-    """A copy with the same strides."""
-    if array.flags.c_contiguous:
-        return array.copy()
-    low, high = byte_bounds(array)
-    first = array.__array_interface__["data"][0]
-    copy: Array = np.ndarray(
-        array.shape, array.dtype, np.empty(high - low, np.uint8), first - low, array.strides
-    )
-    copy[...] = array
-    return copy

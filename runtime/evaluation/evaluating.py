@@ -14,9 +14,9 @@ import numpy as np
 from ...compiler.builder import as_tuple, not_recording
 from ...compiler.callers.user_code import user_location
 from ...compiler.dtypes import Array, is_inexact
-from ...compiler.errors import ArgumentValueError, InternalError
+from ...compiler.errors import ArgumentValueError
 from ...compiler.interpreter import are_calls_observed, evaluate, run_call
-from ...compiler.ir import ArrayType, Call, Constant, Graph, Location, Param, Value, exact, graphs_in
+from ...compiler.ir import ArrayType, Call, Graph, Location, Param, Value, exact, graphs_in
 from ...compiler.memory_layout.layout import Layout, layout_of
 from ...compiler.op import lookup
 from ...compiler.tracing.foreign_memory import ForeignMemory
@@ -24,21 +24,10 @@ from ...compiler.tracing.known_values import Known
 from ...compiler.tracing.trace import LARGEST_CONTENT, Storage, Trace, array_type, content_of
 from ..eager.generator_states import DrawnFrom
 from ..eager.grad_mode import is_grad_enabled
+from .evaluated_memory import BorrowedMemory, Evaluated, EvaluatedMemory, MustTraceError, elements, laid_out
 from .nodes import NUMBERS, Node, NodeOfGraphs, NodeOfSeveral, OneOfSeveral
 from .operand_types import OperandType, operand_type
 from .plans import PLANS, LazyFunction, Plan, remember
-
-
-class Evaluated(Value):
-    """A value whose elements are known, and the node that its derivative comes from."""
-
-    __slots__ = ("array", "node")
-
-    def __init__(self, array: Array, node: Any = None) -> None:
-        super().__init__(ArrayType(array.dtype, array.shape))
-        self.array = array
-        """Never written to."""
-        self.node = node
 
 
 class Captured:
@@ -59,11 +48,6 @@ class Captured:
 _NOTHING: Final = nullcontext()
 _RAISING: Final = frozenset({"check_index", "raise_if", "expect", "expect_size", "length"})
 """Ops with errors of their own."""
-
-
-class MustTraceError(BaseException):
-    """The function must be traced: it writes to a variable of `tracemill.autograd`, or uses one in forward mode, or
-    after a large array, or it uses an array of a GPU."""
 
 
 class Evaluating(Trace):
@@ -92,6 +76,10 @@ class Evaluating(Trace):
         """By id: copies of arguments, and the arguments."""
         self.variables: dict[int, tuple[Storage, Storage]] = {}
         """By id: the memory of variables of `tracemill.autograd` that the function has used, and this trace's."""
+        self.has_ended = False
+        """Whether the function has returned or raised an exception. What it has kept is its values since."""
+        self.ended_at = 0
+        """The number of that time, as `tracing.trace.next_number` counts."""
         self.drawn: DrawnFrom | None = None
         """The random generators that the function has used."""
 
@@ -302,7 +290,10 @@ class Evaluating(Trace):
         what = self.captured_array(np.asarray(array))
         if found is not None and found.value is what.value:
             return found
-        return self._capture(array, what.value, lambda: what.value.array, layout_of(np.asarray(array)))
+        layout = layout_of(np.asarray(array))
+        storage: Any = self._capture(array, what.value, lambda: what.value.array, layout)
+        storage.array = array
+        return storage  # type: ignore[no-any-return]
 
     def captured_array(self, array: Array) -> Captured:
         """The array as the function sees it now."""
@@ -378,63 +369,9 @@ class Evaluating(Trace):
         self.variables.clear()
 
 
-def elements(value: Value) -> Array:
-    """The elements of a value in an evaluating trace."""
-    if isinstance(value, (Evaluated, Constant)):
-        return value.array
-    raise InternalError(f"a value {value.type} of another trace")
-
-
 def _differentiated(nodes: Sequence[Any], kinds: Sequence[OperandType]) -> tuple[bool, ...]:
     """Which operands of a call are differentiated."""
     return tuple(node is not None and kind.is_inexact for node, kind in zip(nodes, kinds, strict=True))
-
-
-class EvaluatedMemory(Storage):
-    """Memory whose elements lie as NumPy's do. What is a view and what is a copy follows from that."""
-
-    __slots__ = ()
-
-    def write(self, value: Value) -> None:
-        super().write(laid_out(value, self.layout))
-
-
-class BorrowedMemory(EvaluatedMemory):
-    """The memory of a variable, to which only functions that are traced write."""
-
-    __slots__ = ()
-
-    def write(self, value: Value) -> None:
-        raise MustTraceError
-
-
-def laid_out(value: Value, layout: Layout | None) -> Evaluated:
-    """The same elements in memory with this layout."""
-    known = value if isinstance(value, Evaluated) else Evaluated(elements(value))
-    array = known.array
-    if not array.ndim:
-        return known
-    if layout is None or layout.is_row_major:
-        fitting = array if array.flags.c_contiguous else np.ascontiguousarray(array)
-    else:
-        fitting = _in_layout(array, layout)
-    return known if fitting is array else Evaluated(fitting, known.node)
-
-
-def _in_layout(array: Array, layout: Layout) -> Array:
-    """The elements in memory with these strides; the axes of a broadcast array have none, and remain as they are."""
-    strides = layout.strides
-    if strides is None or not array.size or layout_of(array).strides == strides:
-        return array
-    if any(stride == 0 and dim > 1 for stride, dim in zip(strides, array.shape, strict=True)):
-        return array
-    ends = [stride * (dim - 1) for stride, dim in zip(strides, array.shape, strict=True)]
-    first = -sum(end for end in ends if end < 0)
-    memory = np.empty(first + sum(end for end in ends if end > 0) + 1, array.dtype)
-    nbytes = [stride * array.itemsize for stride in strides]
-    found = np.lib.stride_tricks.as_strided(memory[first:], array.shape, nbytes)
-    found[...] = array
-    return found
 
 
 def graph_of_op(

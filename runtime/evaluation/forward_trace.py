@@ -18,14 +18,15 @@ from ...compiler.ir import Graph, Value
 from ...passes.pipeline import apply
 from ...passes.transforms.jvp import jvp
 from ..environment import checking
-from .evaluating import Evaluated, Evaluating
+from .evaluated_memory import Evaluated, RunAgainError
+from .evaluating import Evaluating
 from .nodes import Node
 from .operand_types import OperandType
 from .plans import LazyFunction
 from .sweep import Tangents, add_at
 
 
-class MustKeepCallsError(BaseException):
+class MustKeepCallsError(RunAgainError):
     """The function must run once more, in a trace that keeps its calls: it goes back through them."""
 
 

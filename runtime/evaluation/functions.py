@@ -12,7 +12,8 @@ from ...compiler.builder import _current
 from ...compiler.callers.user_code import user_location
 from ...compiler.frontend.conversion import Conversion
 from ...compiler.tracing.registry import CONSTRUCTORS, FUNCTIONS, METHODS
-from ...compiler.tracing.traced_array import TracedArray, located
+from ...compiler.tracing.traced_array import located
+from .after_call import is_value, with_values
 from .call_graphs import Place
 from .evaluated_array import ARRAYS, FAST_OPERANDS, EvaluatedArray, new_result
 from .evaluating import Evaluating
@@ -225,6 +226,10 @@ def _plan(
 
 def _by_surface(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """The same call through the NumPy surface, which records it op by op."""
+    if _current.builder is None:
+        values = with_values(args)
+        if not any(map(_holds_evaluated, values)):
+            return function(*values, **with_values(options))
     return located(_traced_meaning(function), *args, **options)
 
 
@@ -396,10 +401,13 @@ _METHODS: Final = """
 """
 
 
+_function_by_surface: Final = _own.__array_function__
+
+
 def _implement(self: Any, function: Any, types: Any, args: Any, options: Any) -> Any:
     if function in _COPIES or function in _VIEWS:
         return evaluate_function(function, args, options)
-    return TracedArray.__array_function__(self, function, types, args, options)
+    return _function_by_surface(self, function, types, args, options)
 
 
 def _method(function: Any) -> Callable[..., Any]:
@@ -413,9 +421,15 @@ def _method(function: Any) -> Callable[..., Any]:
     return called
 
 
+def _reshape_by_surface(self: Any, *shape: Any, **options: Any) -> Any:
+    if is_value(self):
+        return self._outside.reshape(*shape, **options)
+    return located(METHODS["reshape"], self, *shape, **options)
+
+
 def _reshape(self: Any, *shape: Any, **options: Any) -> Any:
     if options:
-        return located(METHODS["reshape"], self, *shape, **options)
+        return _reshape_by_surface(self, *shape, **options)
     return evaluate_function(np.reshape, (self, shape[0] if len(shape) == 1 else shape), {})
 
 

@@ -12,32 +12,35 @@ from ...compiler.dtypes import Array
 from ...compiler.memory_layout.layout import layout_of
 from ...compiler.tracing.sharing import invalidate_shared
 from ...compiler.tracing.trace import Storage
-from ...compiler.tracing.traced_array import TracedArray
 from .evaluated_array import ARRAYS, FAST_OPERANDS, UNWRITTEN, EvaluatedArray, PartOf, new_result
-from .evaluating import Evaluated, laid_out
+from .evaluated_memory import Evaluated, laid_out
 from .operand_types import operand_type
 from .parts import GatherPlan, SetItemPlan, SlicePlan
 from .ufuncs import OPERATORS, evaluate_binary, operand
+
+_own: Any = EvaluatedArray
+_get_by_surface: Final = _own.__getitem__
+_set_by_surface: Final = _own.__setitem__
 
 
 def get(self: Any, index: Any) -> Any:
     home = self._home
     if not self.is_readable_in(current_builder()):
-        return TracedArray.__getitem__(self, index)
+        return _get_by_surface(self, index)
     index, plan = plain_index(index, home)
     if plan is None:
-        return TracedArray.__getitem__(self, index)
+        return _get_by_surface(self, index)
     array, node = self._array, self._node
     try:
         out = array[index]
     except Exception:  # the surface raises the error that names the line
-        return TracedArray.__getitem__(self, index)
+        return _get_by_surface(self, index)
     if node is not None:
         node = home.new_node(next(home.numbers_of_nodes), plan, (node,), (self._kind, index))
     new = new_result(home, out, operand_type(out), node)
     if plan is SlicePlan and not new.is_scalar:
         if self.is_scalar:
-            return TracedArray.__getitem__(self, index)
+            return _get_by_surface(self, index)
         storage = self._storage
         new._storage = new._clock = storage
         new._seen = storage.version
@@ -47,7 +50,7 @@ def get(self: Any, index: Any) -> Any:
 
 def set_(self: Any, index: Any, new: Any) -> None:
     if not _written(self, index, new):
-        TracedArray.__setitem__(self, index, new)
+        _set_by_surface(self, index, new)
 
 
 def _written(self: Any, index: Any, new: Any) -> bool:
@@ -232,7 +235,7 @@ def _install() -> None:
     for name, ufunc in OPERATORS.items():
         if name == "matmul":
             continue
-        by_surface = getattr(TracedArray, f"__i{name}__")
+        by_surface = getattr(own, f"__i{name}__")
 
         by_operator = getattr(own, f"__{name}__")
 
@@ -244,7 +247,7 @@ def _install() -> None:
             by_operator: Any = by_operator,
         ) -> Any:
             if type(other) in FAST_OPERANDS:
-                if self.weak is float and self.is_up_to_date():
+                if self.is_number_in(current_builder()):
                     return by_operator(self, other)
                 if in_place(self, ufunc, other):
                     return self

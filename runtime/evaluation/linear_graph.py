@@ -13,7 +13,7 @@ from ...compiler.ir import ArrayType, Constant, Graph, Value
 from ...compiler.tracing.trace import Trace
 from ...compiler.value_ops import add, zeros_like
 from ...passes.simplification.remove_dead_code import remove_dead_code
-from .evaluating import Evaluated
+from .evaluated_memory import Evaluated
 from .nodes import Node, NodeOfGraphs, NodeOfSeveral
 from .operand_types import OperandType
 from .plans import Plan

@@ -13,7 +13,8 @@ from ...compiler.builder import inline
 from ...compiler.frontend.program import ArrayOutput
 from ...compiler.ir import Graph
 from .evaluated_array import EvaluatedArray, new_result
-from .evaluating import Evaluating, elements
+from .evaluated_memory import elements
+from .evaluating import Evaluating
 from .linear_graph import origins, saved_values
 from .nodes import Node, NodeOfGraphs
 from .operand_types import OperandType, operand_type

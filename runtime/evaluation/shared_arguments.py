@@ -15,7 +15,8 @@ from ...compiler.tracing.traced_array import TracedArray
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ..eager.run import is_array
 from .evaluated_array import EvaluatedArray
-from .evaluating import Evaluated, Evaluating, elements
+from .evaluated_memory import Evaluated, elements
+from .evaluating import Evaluating
 
 
 class SharedArguments:

@@ -11,6 +11,7 @@ from ...compiler.errors import TracemillError
 from ...compiler.symbolic_size import is_symbolic_shape
 from ...compiler.tracing.registry import UFUNCS
 from ...compiler.tracing.traced_array import TracedArray
+from .after_call import with_values
 from .call_graphs import Place, graph_of_call
 from .evaluated_array import ARRAYS, FAST_OPERANDS, EvaluatedArray, new_result
 from .operand_types import COMPLEX, NUMBER, operand_type
@@ -90,6 +91,8 @@ def operand(home: Any, x: Any, other: Any) -> tuple[Any, Any, Any]:
         kind = COMPLEX if type_ is complex else NUMBER
         return (kind, x, None) if type(other) in ARRAYS and _is_inexact(other) else _REFUSED
     if type_ is np.ndarray:
+        if home is None:
+            return _REFUSED
         try:
             x = home.captured_array(x).value.array
         except TracemillError:
@@ -119,7 +122,9 @@ def _is_inexact(x: Any) -> bool:
 
 def _by_surface(ufunc: Any, *inputs: Any) -> Any:
     """The same call through the NumPy surface, which records it op by op."""
-    array = next(x for x in inputs if isinstance(x, TracedArray))
+    array: Any = next(x for x in inputs if isinstance(x, TracedArray))
+    if _current.builder is None and array._home.has_ended:
+        return ufunc(*with_values(inputs))
     return array._located(UFUNCS["call"], ufunc, "__call__", inputs, {})
 
 
@@ -200,7 +205,7 @@ _EXACT: Final = 2**53
 
 
 def _install_binary(name: str, ufunc: Any, *, mirrored: bool) -> None:
-    by_surface = getattr(TracedArray, f"__{'r' * mirrored}{name}__")
+    by_surface = getattr(EvaluatedArray, f"__{'r' * mirrored}{name}__")
 
     kind = bool if name in _COMPARISONS else float if name in _OF_NUMBERS else None
     divides = name == "truediv"
@@ -209,7 +214,7 @@ def _install_binary(name: str, ufunc: Any, *, mirrored: bool) -> None:
         if type(other) in FAST_OPERANDS:
             if self.weak is None:
                 return evaluate_binary(ufunc, self, other)
-            if self.weak is float and type(other) is not complex and self.is_up_to_date():
+            if type(other) is not complex and self.is_number_in(_current.builder):
                 if type(other) is int and not -_EXACT <= other <= _EXACT:
                     return by_surface(self, other)
                 found = evaluate_binary(ufunc, self, other)
@@ -221,7 +226,7 @@ def _install_binary(name: str, ufunc: Any, *, mirrored: bool) -> None:
         if type(other) in FAST_OPERANDS:
             if self.weak is None:
                 return evaluate_binary(ufunc, other, self)
-            if self.weak is float and type(other) is not complex and self.is_up_to_date():
+            if type(other) is not complex and self.is_number_in(_current.builder):
                 found = evaluate_binary(ufunc, other, self)
                 if not (divides and _may_raise(found)):
                     return _of_number(found, other, kind)
@@ -243,10 +248,9 @@ def _of_number(found: Any, other: Any, kind: "type[Any] | None" = float) -> Any:
 
 
 _own: Any = EvaluatedArray
-_traced: Any = TracedArray
-_power_by_surface: Final = _traced.__pow__
-_negative_by_surface: Final = _traced.__neg__
-_ufunc_by_surface: Final = _traced.__array_ufunc__
+_power_by_surface: Final = _own.__pow__
+_negative_by_surface: Final = _own.__neg__
+_ufunc_by_surface: Final = _own.__array_ufunc__
 
 
 def _power(self: Any, other: Any) -> Any:
@@ -259,7 +263,7 @@ def _power(self: Any, other: Any) -> Any:
             return evaluate_binary(np.power, self, other)
         if type_ in ARRAYS and other.weak is None:
             return evaluate_binary(np.power, self, other)
-    if self.weak is float and type_ is int and other == 2 and self.is_up_to_date():
+    if type_ is int and other == 2 and self.is_number_in(_current.builder):
         square = evaluate_unary(np.square, self)
         if math.isfinite(square._array):
             return _of_number(square, other)
@@ -269,7 +273,7 @@ def _power(self: Any, other: Any) -> Any:
 def _negative(self: Any) -> Any:
     if self.weak is None:
         return evaluate_unary(np.negative, self)
-    if self.weak is float and self.is_up_to_date():
+    if self.is_number_in(_current.builder):
         return _of_number(evaluate_unary(np.negative, self), 0)
     return _negative_by_surface(self)
 
@@ -290,7 +294,6 @@ def _install() -> None:
     for name, ufunc in _COMPARISONS.items():
         _install_binary(name, ufunc, mirrored=False)
     _own.__pow__, _own.__neg__, _own.__array_ufunc__ = _power, _negative, _ufunc
-    _own.__hash__ = _traced.__hash__
 
 
 _install()

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -26,9 +26,11 @@ from ...compiler.frontend.traced_program import trace
 from ...compiler.ir import ArrayType, Constant, Graph, Location, Value
 from ...compiler.nesting import shown
 from ...compiler.tracing.array_values import as_value
+from ...compiler.tracing.trace import next_number
 from ...compiler.tracing.traced_array import wrap
 from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.value_ops import constant, convert, zeros_like
+from ..evaluation.evaluated_memory import LATEST_END
 from ..trees import flatten, show, spread
 
 Rule: TypeAlias = Callable[..., Any]
@@ -84,6 +86,8 @@ class RuleSite:
     """Per input: the arrays among `leaves`, then the function's closed-over arrays."""
     captured_types: tuple[ArrayType, ...]
     returned: Returned
+    made_at: int = field(default_factory=next_number, compare=False, repr=False)
+    """The number of that time: arrays of function calls that ended earlier are constants."""
 
     def __hash__(self) -> int:
         return hash((self.name, self.differentiable, self.captured_types))
@@ -156,6 +160,7 @@ class RuleSite:
         """
         name = f"{self.name}_{kind}"
         leaves, tree = flatten_arguments(args, self.settings)
+        token = LATEST_END.set(self.made_at)
         try:
             program = trace(named(function, name), tree, leaves)
         except EscapedTracerError:
@@ -164,6 +169,8 @@ class RuleSite:
                 "uses a traced array from outside, which is gone when the rule is asked for: make it an argument, "
                 "a nondiff one if it needs no derivative",
             ) from None
+        finally:
+            LATEST_END.reset(token)
         graph = program.graph
         entering = [leaf for leaf in leaves if isinstance(leaf, Argument)]
         if any(index >= len(entering) for index, _ in program.mutated):

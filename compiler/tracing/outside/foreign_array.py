@@ -12,6 +12,7 @@ from ...errors import ArgumentTypeError, ConcretizationError, UnsupportedAttribu
 from ..foreign_memory import ForeignMemory
 from ..trace import Trace, current_trace
 from ..traced_array import TracedArray, array_on
+from ..traced_memory import TracedMemory
 
 COMPILE_OR_COPY = (
     "only compiled functions compute on the device of such arrays: compile the whole, as in tm.compile(tm.grad(f))(x), "
@@ -90,7 +91,7 @@ def as_seen_inside(leaf: Any) -> Any:
     """A value that a traced function passes on: an array from outside becomes a traced one."""
     if isinstance(leaf, ForeignArray) and trace_of_a_function() is not None:
         return leaf.inside("a call")
-    return leaf
+    return leaf.as_argument() if isinstance(leaf, TracedMemory) else leaf
 
 
 def _called(function: Any, args: Any, kwargs: Any) -> Any:

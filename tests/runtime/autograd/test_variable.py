@@ -17,7 +17,7 @@ from samples.grouping import in_groups, quick_first
 from samples.numpy_functions import CHAPTERS, Use, arguments_of, uses_of
 from tracemill.compiler.errors import NotRecordedError, ReadOnlyError, ShapeError, TransformTypeError
 from tracemill.runtime.autograd import detach, enable_grad, grad, no_grad, set_grad_enabled, variable
-from tracemill.runtime.evaluation.evaluating import Evaluated
+from tracemill.runtime.evaluation.evaluated_memory import Evaluated
 from tracemill.runtime.evaluation.nodes import Node
 
 USES = uses_of(*CHAPTERS)

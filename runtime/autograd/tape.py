@@ -19,9 +19,10 @@ from ...compiler.tracing.foreign_memory import ForeignMemory
 from ...compiler.tracing.trace import Storage, array_type
 from ..eager.current_tape import Tapes
 from ..eager.grad_mode import is_grad_enabled
-from .evaluating import Evaluated, EvaluatedMemory, Evaluating, elements, laid_out
-from .nodes import NUMBERS, Node, NodeOfGraphs, OneOfSeveral
-from .plans import Plan, picker
+from ..evaluation.evaluated_memory import Evaluated, EvaluatedMemory, elements, laid_out
+from ..evaluation.evaluating import Evaluating
+from ..evaluation.nodes import NUMBERS, Node, NodeOfGraphs, OneOfSeveral
+from ..evaluation.plans import Plan, picker
 
 
 class Gradient:
