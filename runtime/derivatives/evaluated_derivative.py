@@ -23,7 +23,7 @@ from ...passes.transforms.transpose import transpose
 from ...passes.transforms.vjp import conjugated
 from ..eager.run import in_rows, is_array, run, separate, transformed
 from ..evaluation.evaluated_array import EvaluatedArray
-from ..evaluation.evaluated_call import EvaluatedCall, Result
+from ..evaluation.evaluated_call import EvaluatedCall, Result, refuse_many_calls
 from ..evaluation.evaluated_memory import Evaluated
 from ..evaluation.evaluating import Evaluating
 from ..evaluation.linear_graph import linear_graph
@@ -68,6 +68,7 @@ class EvaluatedDerivative(DifferentiatedCall):
         self.out_leaves = tuple(self.every_leaf[: self.out_tree.num_leaves])
         self.result_types = [ArrayType(one.array.dtype, one.array.shape) for one in self.results]
         self._outside = call.outside
+        self._kept_calls = call.kept_calls
         self.out_nodes = [one.node for one in self.results]
         """Where the derivative of each array of the result comes from."""
 
@@ -140,6 +141,9 @@ class EvaluatedDerivative(DifferentiatedCall):
                 np.zeros(type.shape, type.dtype) if one is None else in_rows(np.asarray(one))
                 for one, type in zip(found, self.primal_types, strict=True)
             ]
+        except MemoryError as error:
+            refuse_many_calls(error, self.name, self._kept_calls)
+            raise
         finally:
             end_quiet(quiet)
         return separate(arrays, [cotangent for _, cotangent in given])

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from traceback import clear_frames
 from typing import Any, Final, cast
 
 import numpy as np
@@ -66,6 +67,9 @@ class EvaluatedCall:
     meets_variables: bool = False
     """Whether variables of `tracemill.autograd` are among the arguments, or the function has used them."""
 
+    kept_calls: int = 0
+    """About how many calls the derivative keeps; 0 if that is not known."""
+
     @begins_trace
     def __init__(
         self,
@@ -101,17 +105,11 @@ class EvaluatedCall:
             if trace.outside:
                 trace.check_captured()
             self.outside = trace.outside_arrays()
+            self.kept_calls = self._kept_calls() if trace.keeps_calls else 0
             self.meets_variables = bool(trace.variables) or any(map(is_traced, leaves))
         except MemoryError as error:
-            kept = trace.next_number() - trace.first_number
-            if kept < _MANY_CALLS or not trace.keeps_calls or isinstance(error, TracemillError):
-                raise
-            raise DerivativeMemoryError(
-                f"there is no memory left for {text_of(error)}: the derivative of {trace.name} keeps what it needs of "
-                f"{kept:,} calls. Wrap parts of the function in tm.checkpoint, which computes them again instead, or "
-                "compile the derivative",
-                user_location(),
-            ) from error
+            refuse_many_calls(error, trace.name, self._kept_calls() if trace.keeps_calls else 0)
+            raise
         except ValueError as error:
             if isinstance(error.__cause__, ConcretizationError):  # ``w[0] = x``: NumPy wraps ours in its own
                 raise error.__cause__ from None
@@ -123,6 +121,9 @@ class EvaluatedCall:
             trace.has_ended, trace.ended_at = not isinstance(sys.exception(), RunAgainError), next_number()
             if trace.drawn is not None and is_refusal(sys.exception()):
                 trace.drawn.restore()
+
+    def _kept_calls(self) -> int:
+        return self.trace.next_number() - self.trace.first_number
 
     def _new_trace(self, name: str) -> Evaluating:
         return Evaluating(name, keeps=self._keeps)
@@ -222,3 +223,23 @@ class EvaluatedCall:
                 "the argument", owndata=leaf.flags.owndata, writeable=leaf.flags.writeable
             )
         return EvaluatedArray(storage, storage.value.type, is_scalar=not is_array, weak=weak_type(leaf))
+
+
+def refuse_many_calls(error: MemoryError, name: str, kept: int) -> None:
+    """Raise an error that advises `checkpoint`, if what a derivative keeps of this many calls takes the memory."""
+    if kept < _MANY_CALLS or isinstance(error, TracemillError):
+        return
+    clear_frames(
+        error.__traceback__
+    )  # what the function's variables hold, as there is none left for a message
+    raise DerivativeMemoryError(
+        f"there is no memory left{_request(error)}: the derivative of {name} keeps what it needs of {kept:,} "
+        "calls. Wrap parts of the function in tm.checkpoint, which computes them again instead, or compile the "
+        "derivative",
+        user_location(),
+    ) from error
+
+
+def _request(error: MemoryError) -> str:
+    """What there was no memory for, if NumPy has said so; Python does not."""
+    return f" for {text_of(error)}" if error.args else ""

@@ -1,9 +1,12 @@
 """Derivatives outside of `compile` run the function as it is: each operation is computed when Python reaches it."""
 
 import math
+import subprocess
+import sys
 import threading
 import tracemalloc
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -408,6 +411,41 @@ def test_a_derivative_that_needs_too_much_memory_advises_checkpoint() -> None:
     with pytest.raises(MemoryError) as caught:
         tm.grad(loss)(X, 10)
     assert not isinstance(caught.value, DerivativeMemoryError)
+
+
+OF_NUMBERS = """
+import resource
+import numpy as np
+import tracemill as tm
+
+def limit_memory(more):
+    with open("/proc/self/statm") as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + more, resource.RLIM_INFINITY))
+
+def loss(x):
+    for _ in range(100_000):
+        x = x * 0.999
+    limit_memory(1 << 20)
+    return x
+
+tm.grad(lambda x: x * 0.999)(0.5)
+try:
+    tm.grad(loss)(0.5)
+except tm.TracemillError as error:
+    print(type(error).__name__, error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the memory of a process is limited as on Linux")
+def test_a_backward_pass_through_numbers_that_needs_too_much_memory_advises_checkpoint(
+    tmp_path: Path,
+) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(OF_NUMBERS)
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
+    assert "DerivativeMemoryError there is no memory left" in done.stdout
+    assert "Wrap parts of the function in tm.checkpoint" in done.stdout
 
 
 def test_the_number_of_plans_is_bounded() -> None:
