@@ -252,8 +252,8 @@ class Loops:
     def loop(self, variable: Variable, body: Callable[[Affine], object], *, flat: bool = False) -> int:
         """One loop in the current scope, or several if that resolves conditions in its body.
 
-        The body is built twice: first to find out what it needs, then inside the loop at the resulting level. Once is
-        enough inside a loop that is only tried. With `flat`, the variable stands for several axes.
+        The body is built twice: first to find out what it needs, then inside the loop at the resulting level. With
+        `flat`, the variable stands for several axes.
         """
         scope = self.current
         trial = Scope(scope, variable, names=[], flat=flat)
@@ -266,8 +266,6 @@ class Loops:
             return self.in_parts(variable, body, flat)
         finally:
             self.forget(trial)
-        if any(outer.is_trial for outer in scope.chain()):
-            return trial.level + 1
         pieces = [variable] if self.plain else _pieces(variable, trial.switches)
         if len(pieces) > 1:
             return max(self.loop(piece, body) for piece in pieces)

@@ -82,8 +82,6 @@ class _Lowering(Loops):
         self.costs: dict[str, float] = {}
         """How many additions a local costs, including its loops."""
         self.positions: dict[tuple[Index, Shape], Affine] = {}
-        self.runs_across: dict[Element, bool] = {}
-        """Which reductions accumulate the results for all values of a loop's variable at once."""
         self.outputs = [self.buffer("out", value) for value in graph.outputs]
         self.slow = _slow(graph)
         self.slow_outputs: dict[Value, Buffer] = {}
@@ -346,21 +344,10 @@ class _Lowering(Loops):
             outer += loads
         place = None
         across = None if self.plain else self.current.variable
-        if across is not None and self.is_column(index, across) and self.is_across(call, index, loads, steps):
+        if across is not None and self.is_column(index, across) and run_across(loads, across, steps):
             self.taken.discard(accumulator.name)
             accumulator, place = self.across(call, index, extents, across)
         return self.let(self.stem(call), dtype, Result(accumulator, dtype, place), call)
-
-    def is_across(self, call: Call, index: Index, loads: Sequence[Affine], along: Variable) -> bool:
-        """Whether to accumulate the results for all values of the current loop's variable at once.
-
-        A loop is built as it was tried, although what it loads may be known by then.
-        """
-        across, key = self.current.variable, (call.outputs[0], index)
-        assert across is not None
-        if key not in self.runs_across:
-            self.runs_across[key] = run_across(loads, across, along)
-        return self.runs_across[key]
 
     def operand(self, call: Call, index: Index, reduced: Index) -> Expression:
         """The element that a reduction reads, given its position along the reduced axes."""
