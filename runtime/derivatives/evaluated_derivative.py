@@ -27,8 +27,9 @@ from ..evaluation.evaluated_call import EvaluatedCall, Result, refuse_many_calls
 from ..evaluation.evaluated_memory import Evaluated
 from ..evaluation.evaluating import Evaluating
 from ..evaluation.linear_graph import linear_graph
+from ..evaluation.nodes import Node
 from ..evaluation.operand_types import operand_type
-from ..evaluation.sweep import Tangents, pull_back, push_forward
+from ..evaluation.sweep import Tangents, pull_back, push_forward, reached
 from .argnums import Chosen
 from .differentiated_call import DifferentiatedCall
 from .masked_nan import has_nan, warn_of_masked_nan
@@ -42,6 +43,8 @@ class EvaluatedDerivative(DifferentiatedCall):
 
     again: Evaluating | None = None
     """The trace in which the derivative may be differentiated again."""
+    _swept: Sequence[Node] = ()
+    """The nodes that the last backward pass has gone through."""
 
     def __init__(
         self,
@@ -127,6 +130,11 @@ class EvaluatedDerivative(DifferentiatedCall):
         """Whether the derivative goes through the nodes with these tangents or cotangents; otherwise it is a graph."""
         return is_idle() and not self.safe_where and not any(map(is_traced, given))
 
+    def release(self) -> None:
+        """Give up what derivatives need, so that a number that outlives the call does not keep the others."""
+        for node in self._swept:
+            node.parents = node.saved = ()
+
     def pull_back(self, leaves: Sequence[ArrayOutput], cotangents: Sequence[Any]) -> list[Any]:
         """The cotangents of the differentiated leaves of the arguments, given those of `leaves`."""
         given = [
@@ -136,7 +144,8 @@ class EvaluatedDerivative(DifferentiatedCall):
         given = [(node, cotangent) for node, cotangent in given if node is not None]
         quiet = begin_quiet()
         try:
-            found = pull_back(given, self.nodes)
+            self._swept = reached([node for node, _ in given])
+            found = pull_back(given, self.nodes, self._swept)
             arrays = [
                 np.zeros(type.shape, type.dtype) if one is None else in_rows(np.asarray(one))
                 for one, type in zip(found, self.primal_types, strict=True)

@@ -183,6 +183,8 @@ class Gradient:
             return call.pulled_with_masks(leaves, seeds)
         gradients = call.pull_back(leaves, seeds)
         call.warn_of_masked_nan(gradients, lambda: call.pulled_with_masks(leaves, seeds))
+        if type(call) is EvaluatedDerivative and call.taped is None:  # nothing differentiates the call again
+            call.release()
         return gradients
 
     def _number(self, call: DifferentiatedCall) -> ArrayOutput | None:

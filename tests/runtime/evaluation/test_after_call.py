@@ -4,6 +4,7 @@ import copy
 import functools
 import math
 import pickle
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -439,3 +440,23 @@ def test_a_custom_rule_takes_kept_arrays_for_constants_if_their_call_ended_befor
     np.testing.assert_equal(derivative(scaled_by(lambda x: y)), derivative(scaled_by(lambda x: SQUARES)))
     with pytest.raises(CustomRuleError, match="uses a traced array from outside"):
         derivative(scaled_by(lambda x: x * x))
+
+
+@pytest.mark.parametrize("transform", [tm.grad, tm.value_and_grad])
+def test_kept_losses_do_not_keep_what_their_derivatives_needed(transform: Any) -> None:
+    losses: list[Any] = []
+
+    def loss(x: Any) -> Any:
+        found = np.sum(np.exp(np.sin(x) * x))
+        losses.append(float(found))
+        return found
+
+    x = np.ones(100_000)
+    transform(loss)(x)
+    tracemalloc.start()
+    for _ in range(10):
+        transform(loss)(x)
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < x.nbytes  # those of one call alone are three such arrays
+    assert losses == [losses[0]] * 11
