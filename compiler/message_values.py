@@ -131,6 +131,8 @@ def percent(text: Any, given: Any) -> Any:
         if message_values is not None:
             is_cut = form[-1] in "di" and one.dtype.kind == "f"
             return message_values.mark(np.trunc(one) if is_cut else one, f"%{form}")
+        if hasattr(one, "_for_reading"):  # it is computed at once
+            return f"%{form}" % (one._for_reading(),)
         if one._known_here() is None and is_drafted():
             return MISSING
         if one.dtype.kind in "fc":

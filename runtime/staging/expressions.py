@@ -10,12 +10,13 @@ import numpy as np
 
 from ...compiler.arguments.leaves import weak_type
 from ...compiler.callers.user_code import line_of_raise, user_location
-from ...compiler.errors import BranchMismatchError
+from ...compiler.errors import BranchMismatchError, TracemillError
 from ...compiler.frontend.expressions import comparison
 from ...compiler.numpy_surface.ufuncs.value_checks import guarded
 from ...compiler.op import PRINTS, has_effect
 from ...compiler.symbolic_size import SymbolicFact, SymbolicSize
 from ...compiler.tracing.array_values import as_value
+from ...compiler.tracing.exceptions.handlers import follow_if_handled
 from ...compiler.tracing.exceptions.python_failures import line_of_failure
 from ...compiler.tracing.trace import Trace, require_trace
 from ...compiler.tracing.traced_memory import is_traced
@@ -148,6 +149,11 @@ def choose(test: Any, body: Callable[[], Any], orelse: Callable[[], Any]) -> Any
         return value_of("if … else", test, body, orelse)
     except BranchMismatchError as failure:
         return body() if truth_in_call(test, failure, "`if … else`") else orelse()
+    except TracemillError:
+        raise
+    except Exception as failure:
+        follow_if_handled("`if … else`", failure)
+        raise
 
 
 def folded(function: Any, pairs: Pairs, is_list: bool, *rest: Any, **options: Any) -> Any:

@@ -115,7 +115,16 @@ def operate(name: str, x: Any, y: Any) -> Any:
         return OneOf.asked(y, lambda one: operate(name, x, one))
     if not (users_method(x, f"__{name}__") or users_method(y, f"__r{name}__")):
         return _BINARY[name](x, y)
+    if is_traced(x) and x.weak is None and _is_converted(y):
+        return _BINARY[name](x, np.asarray(y))
     return _known(_asked(name, x, y), name, _SIGNS[name], x, y)
+
+
+def _is_converted(y: Any) -> bool:
+    """Whether NumPy's arrays take an object for an array, without asking its methods."""
+    kind = type(y)
+    says = hasattr(kind, "__array_ufunc__") or getattr(kind, "__array_priority__", 0) > 0
+    return hasattr(kind, "__array__") and not says
 
 
 def _asked(name: str, x: Any, y: Any) -> Any:
@@ -175,7 +184,7 @@ def update(name: str, x: Any, y: Any) -> Any:
     methods = (users_method(x, in_place), users_method(x, f"__{name}__"), users_method(y, f"__r{name}__"))
     if not any(methods):
         return _IN_PLACE[name](x, y)
-    if is_traced(x) and hasattr(type(y), "__array__"):  # as NumPy, which keeps the array
+    if is_traced(x) and _is_converted(y):  # as NumPy, which keeps the array
         return _IN_PLACE[name](x, np.asarray(y))
     if methods[0] or not isinstance(x, _SEQUENCES_OF_PYTHON):
         found = _answer(x, in_place, y)

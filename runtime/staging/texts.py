@@ -30,7 +30,8 @@ _LINE_OPTIONS: Final = frozenset({"sep", "end", "file", "flush"})
 
 def raised(make: Callable[[], Any]) -> Any:
     """An exception that is about to be raised. The program fills in the values in its message."""
-    if current_trace() is None:
+    trace = current_trace()
+    if trace is None or trace.is_evaluating:
         return make()
     message_values = MessageValues()
     token = MESSAGE_VALUES.set(message_values)

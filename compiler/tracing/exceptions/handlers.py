@@ -113,6 +113,25 @@ def holds_for_handler(condition: Any, error: BaseException) -> bool | None:
     return holds
 
 
+def follow_if_handled(where: str, error: Exception, names: Sequence[str] = ()) -> None:
+    """Let the program follow the current call if a branch raises an exception that a handler of the user's waits for.
+
+    The handler must not see it where Python does not run the branch, and would not see the `names` that it has set.
+    """
+    if not is_handled(error):
+        return
+    after = (
+        f", after it has set `{names[0]}`: set it before the `try`, or raise the exception first"
+        if names
+        else ""
+    )
+    refusal = ConcretizationError(
+        f"{where} raises {type(error).__name__}, which a `try` around it handles{after}", user_location()
+    )
+    refusal.wants_following = True
+    raise refusal from None
+
+
 def is_handled(error: BaseException, within: int = 0) -> bool:
     """Whether a handler of the user's waits for an exception, not counting the `within` outermost ones.
 

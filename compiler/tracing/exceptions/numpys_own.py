@@ -6,7 +6,8 @@ function computes. So the refused call is made again, by NumPy, on arrays of the
 
 import operator
 from collections.abc import Callable, Iterator
-from types import FrameType, MethodType
+from functools import partial
+from types import FrameType, FunctionType, MethodType
 from typing import Any, Final
 
 import numpy as np
@@ -23,6 +24,8 @@ from .own_errors import LIKE_NUMPYS
 
 _MOST_COPIED: Final = 1 << 16
 """Arrays with more elements have no memory of their own in the second call."""
+_CODES: Final = frozenset({TracedArray.__array_function__.__code__, located.__code__})
+_FUNCTIONS: Final = frozenset({FunctionType, MethodType, partial})
 _INDEXING: Final[dict[Any, Any]] = {
     TracedArray._get: operator.getitem,
     TracedArray._set: operator.setitem,
@@ -59,6 +62,8 @@ def _refused_call(error: BaseException) -> "Callable[[], Any] | None":
     frames = list(_frames(error))
     last = max((n for n, one in enumerate(frames) if is_users(one.f_code.co_filename)), default=-1)
     for frame in frames[last + 1 :]:
+        if frame.f_code in _CODES and any(type(one) in _FUNCTIONS for one in frame.f_locals["args"]):
+            return None  # the user's function would run again
         call = _call_in(frame)
         if call is not None:
             return call

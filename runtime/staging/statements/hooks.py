@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ....compiler.callers.user_code import location_at, user_location
+from ....compiler.callers.user_code import location_at
 from ....compiler.errors import (
     ConcretizationError,
     TracemillError,
 )
 from ....compiler.frontend.conversion import Conversion
 from ....compiler.frontend.sites import Site
-from ....compiler.tracing.exceptions.handlers import fall_back, handling, is_handled
+from ....compiler.tracing.exceptions.handlers import fall_back, follow_if_handled, handling
 from ....compiler.tracing.exceptions.own_errors import pass_on
 from ....compiler.tracing.trace import current_trace
 from ...branching.asked_lengths import is_staged, length_test
@@ -169,14 +169,7 @@ class Hooks(WhileHooks, ForHooks):
         except (TracemillError, RecursionError) as failure:
             return body() if truth_in_call(test, failure, "an `if`") else orelse()
         except Exception as failure:
-            if site.names and is_handled(failure):  # the handler would not see what the branch has set
-                error = ConcretizationError(
-                    f"{where} raises {type(failure).__name__}, which a `try` around it handles, after it has set "
-                    f"`{site.names[0]}`: set it before the `try`, or raise the exception first",
-                    user_location(),
-                )
-                error.wants_following = True
-                raise error from None
+            follow_if_handled(where, failure, site.names)
             raise
 
 

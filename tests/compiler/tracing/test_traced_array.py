@@ -11,7 +11,7 @@ import pytest
 
 import tracemill as tm
 from numpy_surface.differential import check, check_both_raise, run_traced
-from tracemill.compiler.errors import ArgumentTypeError
+from tracemill.compiler.errors import ConcretizationError
 
 X = np.array([1.5, -2.5, 3.0])
 
@@ -52,5 +52,5 @@ def test_what_numpy_does_not_take_as_an_index_is_refused(use: Callable[[Any], An
 
 
 def test_a_traced_array_cannot_be_pickled() -> None:
-    with pytest.raises(ArgumentTypeError, match="cannot be pickled: return it from the function instead"):
+    with pytest.raises(ConcretizationError, match="cannot be pickled: return it from the function instead"):
         run_traced(pickle.dumps, X)

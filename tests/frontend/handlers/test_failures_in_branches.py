@@ -1,5 +1,6 @@
 """A branch in which Python would fail, as at an attribute of None, fails in calls that take it, and in no others."""
 
+import math
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -153,3 +154,49 @@ def test_a_program_for_many_sizes_that_fails_is_not_the_context_either() -> None
     with pytest.raises(ValueError, match="must not be zero") as found:
         compiled(3, 0)
     assert found.value.__context__ is None
+
+
+def root_or_seven(x: Any) -> Any:
+    try:
+        y = math.sqrt(x[1]) if x[1] > 0 else 7.0
+    except ValueError:
+        y = -1.0
+    return y * x[2]
+
+
+def root_by_another_test(x: Any) -> Any:
+    try:
+        y = math.sqrt(x[1]) if x[0] > 0 else 7.0
+    except ValueError:
+        y = -1.0
+    return y * x[2]
+
+
+def root_returned(x: Any) -> Any:
+    try:
+        if x[1] > 0:
+            return math.sqrt(x[1])
+    except ValueError:
+        return -1.0
+    return x[2]
+
+
+@pytest.mark.parametrize("function", [root_or_seven, root_by_another_test, root_returned])
+def test_a_handler_does_not_see_what_python_does_not_run(function: Callable[[Any], Any]) -> None:
+    for backend in ("numpy", "c"):
+        compiled = tm.compile(function, backend=backend)
+        for x in ([1.0, -2.0, 3.0], [1.0, 2.0, 3.0], [-1.0, -2.0, 3.0]):
+            assert compiled(np.array(x)) == pytest.approx(function(np.array(x)), rel=1e-15)
+            found, _ = tm.compile(tm.value_and_grad(function))(np.array(x))
+            assert found == pytest.approx(function(np.array(x)), rel=1e-15)
+
+
+def refused_by_percent(x: Any) -> Any:
+    if x[0] < 0:
+        raise ValueError("negative: %.1f of %s" % (x[0], x[1]))  # noqa: UP031
+    return x.sum()
+
+
+def test_an_exception_of_an_uncompiled_derivative_shows_values() -> None:
+    with pytest.raises(ValueError, match=r"^negative: -1\.0 of 2\.0$"):
+        tm.value_and_grad(refused_by_percent)(np.array([-1.0, 2.0]))

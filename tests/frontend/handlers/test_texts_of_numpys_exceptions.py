@@ -205,3 +205,21 @@ def test_an_argument_is_not_made_read_only() -> None:
 
     with pytest.raises(tm.errors.UnsupportedAttributeError, match=r"x = x\.copy\(\)"):
         tm.compile(f)(X.copy())
+
+
+def test_a_function_of_the_user_is_not_called_again_for_the_text() -> None:
+    calls = []
+
+    def part(row: Any) -> Any:
+        calls.append(1)
+        return row[:2] if row[0] > 1 else row
+
+    def f(x: Any) -> Any:
+        try:
+            np.apply_along_axis(part, 0, np.outer(x, x))
+        except ValueError as error:
+            str(error)
+        return x.sum()
+
+    tm.value_and_grad(f)(np.array([1.0, -2.0, 3.0, 0.5]))
+    assert len(calls) <= 4

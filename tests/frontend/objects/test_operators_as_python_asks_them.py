@@ -247,3 +247,18 @@ def test_arrays_are_updated_in_place_by_objects_that_are_arrays() -> None:
         return x * b.sum()
 
     assert tm.grad(f)(1.0) == f(1.0)
+
+
+def test_arrays_convert_objects_that_are_arrays_without_asking_their_methods() -> None:
+    class Like:
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            return np.arange(2.0)
+
+        def __radd__(self, other: Any) -> Any:
+            return other
+
+    def f(x: Any) -> Any:
+        return np.sum(x + Like())
+
+    x = np.ones(2)
+    assert tm.compile(f)(x) == tm.value_and_grad(f)(x)[0] == f(x)
