@@ -71,9 +71,9 @@ static inline REAL tm_erf_REAL(REAL x)
 {
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
     const REAL highest = (REAL)(sizeof(REAL) == 8 ? 5.9 : 3.9);
-    const REAL size = fabsF(x), a = size > highest ? highest : size;
-    const REAL root = tm_erfc_root_tail_REAL(a - (REAL)1.25), square = root * root;
-    const REAL far = fmaF(-square, square, 1), near = fmaF(size, tm_erf_tail_REAL(size * size), size);
+    const REAL size = fabsF(x), root = tm_erfc_root_tail_REAL(size - (REAL)1.25), square = root * root;
+    const REAL far = size > highest ? 1 : fmaF(-square, square, 1);
+    const REAL near = fmaF(size, tm_erf_tail_REAL(size * size), size);
     return copysignF(size < (REAL)1.25 ? near : far, x);
 #else
     return erfF(x);

@@ -292,6 +292,14 @@ def test_error_functions_have_their_digits_up_to_where_they_underflow(name: str,
             assert abs(mpmath.mpf(result) - exact) <= 2 * mpmath.mpf(one), given
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_the_error_function_is_one_from_six_on(dtype: str) -> None:
+    x = np.array([6.0, 10.0, 1e10, 1e30, np.finfo(dtype).max, np.inf], dtype)
+    found = tm.compile(function("erf"), backend="c")
+    np.testing.assert_array_equal(found(x), np.ones(6, dtype))
+    np.testing.assert_array_equal(found(-x), -np.ones(6, dtype))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OF_SCIPY)
 def test_error_functions_of_many_f32_numbers(name: str) -> None:
