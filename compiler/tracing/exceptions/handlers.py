@@ -118,7 +118,8 @@ def follow_if_handled(where: str, error: Exception, names: Sequence[str] = ()) -
 
     The handler must not see it where Python does not run the branch, and would not see the `names` that it has set.
     """
-    if not is_handled(error):
+    can_follow = require_trace().outermost().is_kept
+    if not is_handled(error) or not (names or can_follow):
         return
     after = (
         f", after it has set `{names[0]}`: set it before the `try`, or raise the exception first"
