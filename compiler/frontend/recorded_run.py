@@ -77,9 +77,7 @@ def recorded(record: Trace, call: TracedCall) -> Program:
     filled = _fill(record, leaves, partial(users_name, function))
     refuse_system_calls()
     checking = CHECKS_BOUNDS.set(record.checks_bounds)
-    runs_once = (
-        not record.outermost().is_kept
-    )  # what it prints and changes stays, so it cannot be traced again
+    runs_once = not record.outermost().is_kept  # what it prints and changes stays
     operators = OPERATORS.set(OPERATORS.get() or runs_once)
     telling = TELLS_APART.set(TELLS_APART.get() or runs_once)
     try:

@@ -130,9 +130,9 @@ def _is_converted(y: Any) -> bool:
 def _asked(name: str, x: Any, y: Any) -> Any:
     """What the methods of two operands give, in the order in which Python asks them."""
     mine, theirs = (x, f"__{name}__", y), (y, f"__r{name}__", x)
-    is_last = isinstance(x, _SEQUENCES_OF_PYTHON) and users_method(x, f"__{name}__") is None
     if type(x) is type(y):
         return _answer(*mine)
+    is_last = isinstance(x, _SEQUENCES_OF_PYTHON) and users_method(x, f"__{name}__") is None
     turns = (theirs, mine) if is_last or _overrides(x, y, f"__r{name}__") else (mine, theirs)
     return next((found for turn in turns if (found := _answer(*turn)) is not NotImplemented), NotImplemented)
 
@@ -141,10 +141,9 @@ def _known(found: Any, name: str, sign: str, x: Any, y: Any) -> Any:
     """What the operands gave, or Python's error if they gave nothing."""
     if found is not NotImplemented:
         return found
-    if name == "mul" and isinstance(x, _SEQUENCES_OF_PYTHON):
-        raise TypeError(f"can't multiply sequence by non-int of type '{_kind_name(y)}'")
-    if name == "mul" and isinstance(y, _SEQUENCES_OF_PYTHON):
-        raise TypeError(f"can't multiply sequence by non-int of type '{_kind_name(x)}'")
+    for one, other in ((x, y), (y, x)):
+        if name == "mul" and isinstance(one, _SEQUENCES_OF_PYTHON):
+            raise TypeError(f"can't multiply sequence by non-int of type '{_kind_name(other)}'")
     raise TypeError(f"unsupported operand type(s) for {sign}: '{_kind_name(x)}' and '{_kind_name(y)}'")
 
 
@@ -167,11 +166,8 @@ def _answer(x: Any, name: str, y: Any) -> Any:
 
 def _overrides(x: Any, y: Any, name: str) -> bool:
     """Whether the class of `y` is derived from that of `x` and has a method of its own, which Python asks first."""
-    return (
-        type(x) is not type(y)
-        and issubclass(type(y), type(x))
-        and getattr(type(y), name, None) is not getattr(type(x), name, None)
-    )
+    is_derived = issubclass(type(y), type(x))
+    return is_derived and getattr(type(y), name, None) is not getattr(type(x), name, None)
 
 
 def update(name: str, x: Any, y: Any) -> Any:
