@@ -30,13 +30,18 @@ def nonlinear_call(graph: Graph, *, linear: Sequence[bool]) -> Call | None:
     zeros = _zeros(graph)
     for call in graph.calls:
         places = [place for place, value in enumerate(call.inputs) if value in reached]
-        if places and call.outputs and lookup(call.op).transpose is not_linear:
+        if places and call.outputs and _is_nonlinear(call):
             return call
         if (call.op in PRODUCTS and len(places) > 1) or (call.op == "divide" and 1 in places):
             return call
         if places and call.op in SUMS and not reached.union(zeros).issuperset(call.inputs):
             return call
     return None
+
+
+def _is_nonlinear(call: Call) -> bool:
+    """Whether a call is linear in no input. A `stop_gradient` loses the cotangents, so it is no linear map either."""
+    return call.op == "stop_gradient" or lookup(call.op).transpose is not_linear
 
 
 def nonlinear_outputs(graph: Graph, *, linear: Sequence[bool]) -> list[int]:

@@ -79,7 +79,7 @@ class Batch:
 
 class MustTraceSingleExamplesError(BaseException):
     """A function that is differentiated in a batch must be traced: one of its calls cannot be computed for the whole
-    batch, or has a custom derivative for single examples."""
+    batch."""
 
 
 class Examples:
@@ -119,7 +119,7 @@ class BatchedTrace(Trace):
         outputs = super().emit(op, inputs, params)
         call = self.calls[-1]
         try:
-            found = None if self._is_differentiated and op == "custom_rule" else self._computed(call)
+            found = self._computed(call)
             if found is None and self._is_differentiated:
                 raise MustTraceSingleExamplesError
         except BaseException as error:

@@ -32,7 +32,8 @@ def checkpoint(func: Callable[..., Any], *, policy: Policy = nothing) -> Callabl
     """`func`, whose derivative stores only the arguments and recomputes the rest when it needs it.
 
     Reverse mode keeps every intermediate result until the backward pass has used it. Around the layers of a deep
-    network, `checkpoint` trades one more forward pass for that memory. Values are bit-identical.
+    network, `checkpoint` trades one more forward pass for that memory. Values are bit-identical. `func` itself runs
+    once: only values are recomputed, and what it prints is printed once.
 
     Args:
         func: any function of arrays, numbers and pytrees of them. It may write to its arguments.

@@ -4,12 +4,14 @@ For what the backward pass does not do: directions of forward mode, batches of c
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ...compiler.builder import Builder, inline, recording
 from ...compiler.ir import ArrayType, Constant, Graph, Value
+from ...compiler.ops.control.checkpoint import without_effects
 from ...compiler.tracing.trace import Trace
 from ...compiler.value_ops import add, zeros_like
 from ...passes.simplification.remove_dead_code import remove_dead_code
@@ -117,12 +119,17 @@ class _Linear:
 
 
 def saved_values(node: Node, again: Trace | None = None) -> list[Value]:
-    """What a node has saved, with the nodes that it comes from, so that it can be differentiated again."""
+    """What a node has saved, with the nodes that it comes from, so that it can be differentiated again.
+
+    A call that holds graphs computes it once more, without what the call has printed.
+    """
     if isinstance(node, NodeOfGraphs):
         if again is None:
             return list(map(_value, node.saved))
+        forward: Graph = node.plan.forward
+        silent = replace(forward, calls=tuple(without_effects(forward.calls)))
         with recording(again):
-            found = inline(node.plan.forward, node.inputs)[len(node.graph.outputs) :]
+            found = inline(silent, node.inputs)[len(node.graph.outputs) :]
         return [found[place] for place in node.plan.places]
     return [_value(x, origin) for x, origin in zip(node.saved, origins(node), strict=True)]
 

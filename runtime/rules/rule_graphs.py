@@ -13,6 +13,8 @@ from ...compiler.frontend.conversion import converted
 from ...compiler.frontend.program import Argument, Static
 from ...compiler.interpreter import depends_on
 from ...compiler.ir import Graph
+from ...compiler.op import PRINTS
+from ...compiler.ops.control.checkpoint import without_effects
 from ...compiler.ops.control.custom_rule import Reverse
 from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.value_ops import zeros_like
@@ -103,7 +105,8 @@ class Vjp:
         marks = [index >= len(given) + len(settings) for index in range(len(backward.inputs))]
         linear = None
         if nonlinear_call(backward, linear=marks) is None and not nonlinear_outputs(backward, linear=marks):
-            turned = transpose_graph(backward, linear=marks)
+            silent = replace(backward, calls=tuple(without_effects(backward.calls, {PRINTS})))
+            turned = transpose_graph(silent, linear=marks)  # forward mode does not run the rule
             linear = replace(turned, name=f"{site.name}_linear")
         return Reverse(traced, backward, linear, len(given) + len(settings))
 

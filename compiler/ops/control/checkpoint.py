@@ -5,7 +5,7 @@ the inputs of a call. The backward pass is also one call, and runs the forward p
 is opaque, no pass can share its computations with those of the forward pass.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -77,21 +77,21 @@ def _recomputation(
     return again, {value for value, _ in used}, saved
 
 
-def without_effects(calls: Sequence[Call]) -> list[Call]:
+def without_effects(calls: Sequence[Call], effects: Collection[str] = DONE_ONCE) -> list[Call]:
     """The calls without those that print or check, also in nested graphs: the forward pass has done this."""
     return [
-        replace(call, params={name: _silenced(param) for name, param in call.params.items()})
-        if any(has_effect(call, effect) for effect in DONE_ONCE)
+        replace(call, params={name: _silenced(param, effects) for name, param in call.params.items()})
+        if any(has_effect(call, effect) for effect in effects)
         else call
         for call in calls
-        if lookup(call.op).effect not in DONE_ONCE
+        if lookup(call.op).effect not in effects
     ]
 
 
-def _silenced(param: Param) -> Param:
+def _silenced(param: Param, effects: Collection[str]) -> Param:
     if isinstance(param, Graph):
-        return replace(param, calls=tuple(without_effects(param.calls)))
-    return tuple(map(_silenced, param)) if isinstance(param, tuple) else param
+        return replace(param, calls=tuple(without_effects(param.calls, effects)))
+    return tuple(_silenced(one, effects) for one in param) if isinstance(param, tuple) else param
 
 
 def _kept(calls: Sequence[Call], save_ops: Names, save_names: Names) -> dict[Value, None]:

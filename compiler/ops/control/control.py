@@ -169,8 +169,15 @@ register(
 
 # ---- stop_gradient -----------------------------------------------------------------------------------
 
+
+def _stop_gradient_transpose(cotangents: Any, inputs: Any) -> tuple[None]:
+    """No cotangent. Only the batch rule of a branch has it in a linear graph, for examples that do not take the
+    branch."""
+    return (None,)
+
+
 elementwise(
-    "stop_gradient", 1, lambda x: x, kinds="biufc", family=FAMILY,
+    "stop_gradient", 1, lambda x: x, kinds="biufc", family=FAMILY, transpose=_stop_gradient_transpose,
     spelling={"numpy": "{0}", "c": "{0}", "triton": "{0}"},
     doc="x, with derivative 0.", aliasing=Aliasing.SAME,
 )  # fmt: skip

@@ -131,3 +131,119 @@ def test_examples_that_decide_which_array_is_written_do_not_run_the_function_aga
     found = tm.vmap(swapped)(batch)
     assert LOG == [1]
     np.testing.assert_array_equal(found, [swapped(row) for row in batch])
+
+
+# ---- what is computed again does not print again ---------------------------------------------------------------------
+
+
+def noted(x: Any) -> Any:
+    """A function that appends, and prints where its rule or its derivative runs it."""
+    LOG.append(1)
+    print("at", x[0])
+    return np.sin(x) * x
+
+
+@tm.custom_rule
+def with_jvp(x: Any) -> Any:
+    LOG.append(1)
+    return np.sin(x)
+
+
+@with_jvp.jvp
+def _(primals: Any, tangents: Any) -> Any:
+    (x,), (dx,) = primals, tangents
+    print("at", x[0])
+    return np.sin(x), np.cos(x) * dx
+
+
+@tm.custom_rule
+def with_vjp(x: Any) -> Any:
+    LOG.append(1)
+    return np.sin(x)
+
+
+def _forward(x: Any) -> Any:
+    print("at", x[0])
+    return np.sin(x), x
+
+
+with_vjp.vjp(_forward, lambda x, cotangent: (np.cos(x) * cotangent,))
+
+INNER: dict[str, Callable[[Any], Any]] = {
+    "checkpoint": tm.checkpoint(noted),
+    "checkpoint of matmuls": tm.checkpoint(noted, policy=tm.checkpoint_policies.matmuls),
+    "jvp rule": with_jvp,
+    "vjp rule": with_vjp,
+}
+DERIVATIVES: dict[str, Callable[[Any], Any]] = {
+    name: transform for name, transform in TRANSFORMS.items() if not name.startswith("vmap")
+}
+BATCHED: dict[str, Callable[[Any], Any]] = {
+    "grad": lambda f: tm.vmap(tm.grad(f)),
+    "value_and_grad": lambda f: tm.vmap(tm.value_and_grad(f)),
+    "jvp": lambda f: tm.vmap(lambda x: tm.jvp(f, (x,), (x,))),
+    "vjp": lambda f: tm.vmap(lambda x: tm.vjp(f, x)[1](1.0)),
+    "jacfwd": lambda f: tm.vmap(tm.jacfwd(f)),
+    "jacrev": lambda f: tm.vmap(tm.jacrev(f)),
+    "hessian": lambda f: tm.vmap(tm.hessian(f)),
+}
+
+
+@pytest.mark.parametrize("transform", DERIVATIVES.values(), ids=DERIVATIVES)
+@pytest.mark.parametrize("inner", INNER.values(), ids=INNER)
+def test_a_function_prints_and_appends_once_where_its_values_are_computed_again(
+    inner: Any, transform: Any, capsys: Any
+) -> None:
+    LOG.clear()
+    transform(lambda x: inner(x).sum())
+    assert LOG == [1]
+    assert capsys.readouterr().out.splitlines() == ["at 2.0"]
+
+
+@pytest.mark.parametrize("transform", BATCHED.values(), ids=BATCHED)
+@pytest.mark.parametrize("inner", INNER.values(), ids=INNER)
+def test_derivatives_of_a_batch_append_once_and_print_once_per_example(
+    inner: Any, transform: Any, capsys: Any
+) -> None:
+    LOG.clear()
+
+    def f(x: Any) -> Any:
+        LOG.append(2)
+        return inner(x).sum()
+
+    batch = np.stack([X, X + 1])
+    found = transform(f)(batch)
+    assert LOG == [2, 1]
+    assert capsys.readouterr().out.splitlines() == ["at 2.0", "at 3.0"]
+    loop = [transform(f)(batch[i : i + 1]) for i in range(2)]
+    for mine, *rows in zip(_leaves(found), *map(_leaves, loop), strict=True):
+        np.testing.assert_allclose(mine, np.concatenate(rows), rtol=1e-14)
+
+
+def _leaves(tree: Any) -> list[Any]:
+    return [x for part in tree for x in _leaves(part)] if isinstance(tree, tuple) else [tree]
+
+
+def test_forward_mode_through_a_vjp_rule_does_not_print_what_the_backward_function_prints(
+    capsys: Any,
+) -> None:
+    rule = tm.custom_rule(np.sin)
+
+    def backward(x: Any, cotangent: Any) -> Any:
+        print("back from", x)
+        return (np.cos(x) * cotangent,)
+
+    rule.vjp(lambda x: (np.sin(x), x), backward)
+    assert tm.jvp(rule, (0.0,), (2.0,))[1] == 2
+    assert capsys.readouterr().out == ""
+    assert tm.grad(rule)(0.0) == 1
+    assert capsys.readouterr().out == "back from 0.0\n"
+    assert tm.hessian(rule)(0.0) == 0
+    assert capsys.readouterr().out == "back from 0.0\n"
+
+
+def test_a_rule_with_a_branch_has_derivatives_in_a_batch() -> None:
+    rule = tm.custom_rule(np.abs).jvp(lambda p, t: (np.abs(p[0]), t[0] if p[0] > 0 else -t[0]))
+    x = np.array([-2.0, 3.0])
+    np.testing.assert_array_equal(tm.grad(lambda x: np.sum(tm.vmap(rule)(x)))(x), [-1, 1])
+    np.testing.assert_array_equal(tm.compile(tm.grad(lambda x: np.sum(tm.vmap(rule)(x))))(x), [-1, 1])
