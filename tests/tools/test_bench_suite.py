@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -15,6 +16,8 @@ from tracemill.tools.bench.suite import races, starts, workloads
 from tracemill.tools.bench.suite.contestant import Contestant, environment
 from tracemill.tools.bench.suite.findings import Case, summaries
 from tracemill.tools.bench.suite.frameworks import OURS, PLAIN, NumPy, Tracemill, applied, cotangent, repeated
+from tracemill.tools.bench.suite.more_rows import ALL_ROWS
+from tracemill.tools.bench.suite.neighbours import Neighbours
 from tracemill.tools.bench.suite.plots import pictures
 from tracemill.tools.bench.suite.rows import CALLS, GROUPS, ROWS, Row
 from tracemill.tools.bench.suite.tables import amount, cells, markdown, problems_of, summary_table, table_of
@@ -32,8 +35,8 @@ def short(row: Row) -> Row:
     return replace(row, repeat=min(row.repeat, 3))
 
 
-VALUES = [short(row) for row in (*ROWS.values(), *CALLS.values()) if row.has_numpy]
-DERIVATIVES = [short(row) for row in ROWS.values() if row.task in {"backward", "value and gradient"}]
+VALUES = [short(row) for row in (*ALL_ROWS.values(), *CALLS.values()) if row.has_numpy]
+DERIVATIVES = [short(row) for row in ALL_ROWS.values() if row.task in {"backward", "value and gradient"}]
 
 # ---- rows ------------------------------------------------------------------------------------------------------
 
@@ -150,6 +153,39 @@ def test_a_race_compares_results_and_times_each_contestant(folder: Path) -> None
     assert case.group == row.group.name
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot stop a process and let it continue")
+def test_beside_neighbours_tracemill_is_timed_without_them_too(folder: Path) -> None:
+    with (
+        Contestant(PLAIN, threads=1, folder=folder) as plain,
+        Contestant(NUMPY, threads=1, folder=folder, modules=("json",)) as ours,
+        Neighbours(1) as neighbours,
+    ):
+        row = ROWS["softmax"]
+        case = races.race_beside(neighbours, row, [plain, ours], rounds=2, size=row.small)
+    assert {name: len(values) for name, values in case.values.items()} == {PLAIN: 2, NUMPY: 2}
+    assert {name: len(values) for name, values in case.idle.items()} == {NUMPY: 2}
+    assert (case.table, case.group) == ("busy", row.group.name)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone shows what another process does")
+def test_neighbours_compute_only_when_they_should() -> None:
+    with Neighbours(2) as neighbours:
+        files = [Path(f"/proc/{process.pid}/stat") for process in neighbours._processes]
+
+        def wait_for(states: str) -> None:
+            for _ in range(1000):
+                if all(file.read_text().rsplit(")", 1)[1].split()[0] in states for file in files):
+                    return
+                time.sleep(0.01)
+            pytest.fail(f"no state of {states}")
+
+        wait_for("T")
+        with neighbours.busy():
+            wait_for("R")
+        wait_for("T")
+    assert not any(file.exists() for file in files)
+
+
 def test_a_process_that_ends_is_a_problem_and_the_next_request_starts_another(folder: Path) -> None:
     with Contestant("basic", threads=1, folder=folder) as contestant:
         assert contestant.ask("time", calls=1) == {"problem": "the process ended: KeyError: 'basic'"}
@@ -234,6 +270,15 @@ def test_a_table_has_a_line_per_group_and_per_case() -> None:
     assert table_of(CASES, CONTESTANTS).row_count == 5
 
 
+def test_beside_neighbours_a_table_has_other_goals_and_how_much_slower_tracemill_is() -> None:
+    busy = replace(CASES[0], table="busy", idle={C: [5e-4, 4e-4, 6e-4]})
+    header, group, line = cells([busy], (C, "jax"))
+    assert header == ["", C, "jax", "best peer ÷ c", "c busy ÷ idle"]
+    assert group == ["elementwise, transcendental", "", "", "≥ 3×", ""]
+    assert line == ["\xa0\xa0gelu", "1.00 ms", "3.00 ms", "3.00× met", "2.00×"]
+    assert [one.contestant for one in summaries([busy], [C, NUMPY])] == [C]
+
+
 def test_who_took_no_part_has_no_column() -> None:
     compiled = [Case("compile", "10 nodes", "", "s", values={C: [1.0]}, problems={"torch": "no luck"})]
     assert cells(compiled, CONTESTANTS) == [["", C, "torch"], ["10 nodes", "1.00 s", "–"]]
@@ -260,7 +305,7 @@ def test_a_summary_has_the_mean_the_worst_row_and_how_many_reach_the_aim() -> No
 
 
 def test_every_row_belongs_to_a_group_with_aims_for_both_backends() -> None:
-    assert all(set(GROUPS[row.group.name].aims) == {"c", "numpy"} for row in ROWS.values())
+    assert all(set(GROUPS[row.group.name].aims) == {"c", "numpy"} for row in ALL_ROWS.values())
 
 
 def test_reasons_for_missing_numbers_are_reported_once() -> None:
@@ -371,13 +416,19 @@ def test_a_peer_that_is_missing_is_named_and_the_others_run(
 
 
 def test_rows_are_chosen_by_how_their_names_start() -> None:
-    chosen = bench_suite_command._rows_that_start_with(("softmax", "nearest, b"))
+    chosen = bench_suite_command._rows_that_start_with(("softmax", "nearest, b"), ROWS)
     assert chosen == ("softmax", "softmax, backward", "nearest, backward")
-    assert bench_suite_command._rows_that_start_with(()) == tuple(ROWS)
+    assert bench_suite_command._rows_that_start_with((), ROWS) == tuple(ROWS)
     with pytest.raises(
         click.BadParameter, match="no row starts with 'sofmax': choose of gelu, black_scholes"
     ):
-        bench_suite_command._rows_that_start_with(("sofmax",))
+        bench_suite_command._rows_that_start_with(("sofmax",), ROWS)
+
+
+def test_a_module_to_import_must_be_installed(terminal: Terminal) -> None:
+    ran = terminal.run("bench", "suite", "--import", "no_such_module")
+    assert ran.status == 2
+    assert "no module is named 'no_such_module'" in ran.err
 
 
 def test_pictures_without_matplotlib_are_refused(monkeypatch: pytest.MonkeyPatch, terminal: Terminal) -> None:

@@ -17,6 +17,7 @@ from ..bench.suite import races
 from ..bench.suite.contestant import Contestant, cores_here
 from ..bench.suite.findings import TABLES, Case, summaries
 from ..bench.suite.frameworks import OURS, PEERS, PLAIN, is_installed, version_of
+from ..bench.suite.more_rows import ALL_ROWS
 from ..bench.suite.plots import PICTURES, pictures
 from ..bench.suite.rows import ROWS
 from ..bench.suite.starts import starts
@@ -35,6 +36,7 @@ TITLES = {
     "calls": "What a call costs: f32[16] arrays",
     "compile": "From a Python function to the first result, by operations",
     "memory": "Bytes that a call holds beyond its argument",
+    "busy": "One call beside another process that computes on every core, in turns, medians",
 }
 
 
@@ -46,6 +48,8 @@ class Field:
     rows: tuple[str, ...]
     rounds: int
     threads: int
+    modules: tuple[str, ...]
+    """What Tracemill's processes import first."""
 
 
 @click.command("suite")
@@ -70,12 +74,13 @@ class Field:
     metavar="NAME",
     help="Run only the rows whose names start with NAME. Default: all. Repeatable.",
 )
+@click.option("--more", is_flag=True, help="Also run the rows of other kinds.")
 @click.option(
     "--table",
     "tables",
     multiple=True,
     type=click.Choice(TABLES),
-    help="A table to print. Default: all. Repeatable.",
+    help="A table to print. Default: all but busy. Repeatable.",
 )
 @click.option(
     "--rounds",
@@ -86,6 +91,13 @@ class Field:
 )
 @click.option(
     "--threads", type=click.IntRange(min=1), help="Threads per contestant. Default: the number of cores."
+)
+@click.option(
+    "--import",
+    "modules",
+    multiple=True,
+    metavar="MODULE",
+    help="A module, such as torch, that Tracemill's processes import first. Repeatable.",
 )
 @click.option(
     "--json",
@@ -112,9 +124,11 @@ def suite(
     peers: tuple[str, ...],
     backends: tuple[str, ...],
     rows: tuple[str, ...],
+    more: bool,
     tables: tuple[str, ...],
     rounds: int,
     threads: int | None,
+    modules: tuple[str, ...],
     file: Path | None,
     page: Path | None,
     plots: Path | None,
@@ -124,7 +138,7 @@ def suite(
 
     Each contestant runs in a process of its own with the same number of threads, and they take turns. Results are
     compared before anything is timed. A ratio is the time of the fastest other framework divided by Tracemill's. Keep
-    the machine otherwise idle.
+    the machine otherwise idle. The table "busy" starts processes of its own that compute on every core.
     """
     console = wide_console()
     for name in peers:
@@ -136,17 +150,21 @@ def suite(
     installed = [name for name in dict.fromkeys(peers) if is_installed(name)]
     field = Field(
         contestants=(PLAIN, *ours, *installed),
-        rows=_rows_that_start_with(rows),
+        rows=_rows_that_start_with(rows, ALL_ROWS if more else ROWS),
         rounds=rounds,
         threads=threads or cores_here(),
+        modules=modules,
     )
+    for module in modules:
+        if find_spec(module) is None:
+            raise click.BadParameter(f"no module is named {module!r}", param_hint="--import")
     versions = {name: version_of(name) for name in field.contestants}
     about = f"{machine_text()}, {field.threads} threads; " + ", ".join(
         f"{n} {v}" for n, v in versions.items()
     )
     console.print(about, style="dim", highlight=False, soft_wrap=True)
     cases: list[Case] = []
-    for table in tables or TABLES:
+    for table in tables or [name for name in TABLES if name != "busy"]:
         found: list[Case] = []
         with console.status(f"measuring {table}") as status:  # silent in a pipe
             for case in _measure(table, field):
@@ -172,14 +190,15 @@ def suite(
             console.print(f"wrote {plots / name}", highlight=False)
 
 
-def _rows_that_start_with(beginnings: tuple[str, ...]) -> tuple[str, ...]:
+def _rows_that_start_with(beginnings: tuple[str, ...], rows: Iterable[str]) -> tuple[str, ...]:
+    names = [*rows]
     for beginning in beginnings:
-        if not any(row.startswith(beginning) for row in ROWS):
-            known = ", ".join(name for name in ROWS if "," not in name)
+        if not any(name.startswith(beginning) for name in names):
+            known = ", ".join(name for name in names if "," not in name)
             raise click.BadParameter(
                 f"no row starts with {beginning!r}: choose of {known}", param_hint="--rows"
             )
-    return tuple(row for row in ROWS if not beginnings or row.startswith(beginnings))
+    return tuple(name for name in names if not beginnings or name.startswith(beginnings))
 
 
 def _measure(table: str, field: Field) -> Iterator[Case]:
@@ -195,12 +214,15 @@ def _measure(table: str, field: Field) -> Iterator[Case]:
         for name in compiled if table == "compile" else field.contestants:
             own = folder / name
             own.mkdir()
-            contestants.append(stack.enter_context(Contestant(name, threads=field.threads, folder=own)))
+            modules = field.modules if name.startswith(OURS) else ()
+            contestant = Contestant(name, threads=field.threads, folder=own, modules=modules)
+            contestants.append(stack.enter_context(contestant))
         measures: dict[str, Callable[[], Iterable[Case]]] = {
             "rows": lambda: races.rows(field.rows, contestants, rounds=field.rounds),
             "calls": lambda: races.calls(contestants, rounds=field.rounds),
             "compile": lambda: races.compile_times(contestants, rounds=few),
             "memory": lambda: races.memory(contestants),
+            "busy": lambda: races.busy(field.rows, contestants, rounds=field.rounds, cores=field.threads),
         }
         yield from measures[table]()
 

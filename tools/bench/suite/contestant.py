@@ -14,10 +14,19 @@ _WORKER = f"{__package__}.worker"
 
 
 class Contestant(JsonWorker):
-    """A process that computes rows with one library."""
+    """A process that computes rows with one library, and has imported other modules before."""
 
-    def __init__(self, name: str, *, threads: int, folder: Path, patience: float = PATIENCE) -> None:
-        command = on_cores(threads, f"from {_WORKER} import main\nmain({name!r})")
+    def __init__(
+        self,
+        name: str,
+        *,
+        threads: int,
+        folder: Path,
+        patience: float = PATIENCE,
+        modules: tuple[str, ...] = (),
+    ) -> None:
+        imports = "".join(f"import {module}\n" for module in modules)
+        command = on_cores(threads, f"{imports}from {_WORKER} import main\nmain({name!r})")
         super().__init__(command, environment(threads, folder), folder / f"{name}.log", patience)
         self.name = name
         self.threads = threads

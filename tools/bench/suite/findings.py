@@ -8,7 +8,7 @@ from statistics import median
 from .frameworks import OURS, PEERS
 from .rows import GROUPS
 
-TABLES: tuple[str, ...] = ("rows", "starts", "calls", "compile", "memory")
+TABLES: tuple[str, ...] = ("rows", "starts", "calls", "compile", "memory", "busy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,8 @@ class Case:
     """The position of this point on a curve: nodes, or elements."""
     values: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
     """All measured numbers, by contestant."""
+    idle: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
+    """In the table "busy": Tracemill's numbers in the same rounds without neighbours."""
     problems: dict[str, str] = field(default_factory=dict[str, str])
     """Why a contestant has no number, or one that does not count."""
 
@@ -48,8 +50,16 @@ class Case:
 
     def aim(self, contestant: str) -> float | None:
         """The goal of the row's group for the speedup of a Tracemill backend."""
-        backend = contestant.removeprefix(OURS)
-        return GROUPS[self.group].aims.get(backend) if self.group else None
+        if not self.group:
+            return None
+        group, backend = GROUPS[self.group], contestant.removeprefix(OURS)
+        return (group.busy_aims if self.table == "busy" else group.aims).get(backend)
+
+    def slowdown(self, contestant: str) -> float | None:
+        """How many times as long a contestant takes beside busy neighbours."""
+        if contestant not in self.idle or contestant not in self.medians:
+            return None
+        return self.medians[contestant] / median(self.idle[contestant])
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +79,15 @@ class Summary:
 
 
 def summaries(cases: Iterable[Case], ours: Iterable[str]) -> Iterator[Summary]:
-    """Per group and backend, if there is anything to compare."""
-    rows = [case for case in cases if case.table == "rows"]
+    """Per group and backend, for the cases of one table, if there is anything to compare."""
+    grouped = [case for case in cases if case.group]
     for group in GROUPS:
         for contestant in ours:
-            speedups = {
-                case.name: speedup
-                for case in rows
-                if case.group == group and (speedup := case.speedup(contestant)) is not None
-            }
-            aim = GROUPS[group].aims.get(contestant.removeprefix(OURS))
-            if not speedups or aim is None:
+            compared = [case for case in grouped if case.group == group and case.speedup(contestant)]
+            aim = compared[0].aim(contestant) if compared else None
+            if aim is None:
                 continue
+            speedups = {case.name: case.speedup(contestant) or 0.0 for case in compared}
             worst = min(speedups, key=speedups.__getitem__)
             mean = exp(sum(map(log, speedups.values())) / len(speedups))
             met = sum(speedup >= aim for speedup in speedups.values())

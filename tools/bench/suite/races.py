@@ -8,21 +8,46 @@ import numpy as np
 
 from .contestant import Contestant
 from .findings import Case
-from .frameworks import PLAIN
-from .rows import CALLS, ROWS, Row
+from .frameworks import OURS, PLAIN
+from .more_rows import ALL_ROWS
+from .neighbours import Neighbours
+from .rows import CALLS, Row
 
 NODES = (10, 30, 100, 300, 1000, 3000, 10_000)
 ELEMENTS = (10**3, 10**4, 10**5, 10**6, 10**7, 10**8)
 TOO_LONG = 30.0
 """If compiling takes a contestant more seconds than this, it skips larger sizes."""
 
-_TOLERANCE = {"f": 1e-3, "d": 1e-8}
+_TOLERANCE = {"f": 1e-3, "d": 1e-8, "F": 1e-3, "D": 1e-8}
+"""Relative to the largest number, by type; other results must be equal."""
 
 
 def race(row: Row, contestants: Iterable[Contestant], *, rounds: int, table: str, size: int = 0) -> Case:
-    """A row: every contestant computes it, results are compared, then calls are timed; every other round runs
-    backwards."""
-    case = Case(table, row.name, row.about, "s", group=row.group.name if table == "rows" else "")
+    """A row: every contestant computes it, results are compared, then calls are timed in turns."""
+    case, ready = _prepared(row, contestants, table, size)
+    for number in range(rounds):
+        _time(case.values, case.problems, ready, number)
+    return case
+
+
+def race_beside(
+    neighbours: Neighbours, row: Row, contestants: Iterable[Contestant], *, rounds: int, size: int = 0
+) -> Case:
+    """The same beside busy neighbours. In each round, Tracemill is also timed without them."""
+    case, ready = _prepared(row, contestants, "busy", size)
+    ours = {one: calls for one, calls in ready.items() if one.name.startswith(OURS)}
+    for number in range(rounds):
+        with neighbours.busy():
+            _time(case.values, case.problems, ready, number)
+        _time(case.idle, case.problems, ours, number)
+    return case
+
+
+def _prepared(
+    row: Row, contestants: Iterable[Contestant], table: str, size: int
+) -> tuple[Case, dict[Contestant, int]]:
+    """A case without numbers, and how many calls to time of each contestant whose results are right."""
+    case = Case(table, row.name, row.about, "s", group="" if table == "calls" else row.group.name)
     ready: dict[Contestant, int] = {}
     expected: list[np.ndarray[Any, Any]] = []
     for contestant in contestants:
@@ -39,12 +64,17 @@ def race(row: Row, contestants: Iterable[Contestant], *, rounds: int, table: str
             case.problems[contestant.name] = wrong
         else:
             ready[contestant] = answer["calls"]
-    for number in range(rounds):
-        order = list(ready)
-        for contestant in order if number % 2 else reversed(order):
-            answer = contestant.ask("time", calls=ready[contestant])
-            _take(case, contestant.name, answer, "seconds")
-    return case
+    return case, ready
+
+
+def _time(
+    values: dict[str, list[float]], problems: dict[str, str], ready: dict[Contestant, int], number: int
+) -> None:
+    """A round: the seconds of a call of each contestant. Every other round runs backwards."""
+    order = list(ready)
+    for contestant in order if number % 2 else reversed(order):
+        answer = contestant.ask("time", calls=ready[contestant])
+        _take(values, problems, contestant.name, answer, "seconds")
 
 
 def compile_times(contestants: list[Contestant], *, rounds: int) -> Iterator[Case]:
@@ -60,7 +90,7 @@ def compile_times(contestants: list[Contestant], *, rounds: int) -> Iterator[Cas
                 continue
             for _ in range(rounds):
                 answer = contestant.ask("compile", nodes=nodes)
-                _take(case, contestant.name, answer, "seconds")
+                _take(case.values, case.problems, contestant.name, answer, "seconds")
                 if answer.get("seconds", TOO_LONG) >= TOO_LONG:
                     spared.add(contestant.name)
                     break
@@ -73,7 +103,13 @@ def memory(contestants: list[Contestant]) -> Iterator[Case]:
         case = Case("memory", f"{elements:,} f32", "GELU: peak beyond its argument", "bytes", size=elements)
         for contestant in contestants:
             contestant.stop()  # a process whose memory nothing else has used
-            _take(case, contestant.name, contestant.ask("memory", row="gelu", size=elements), "bytes")
+            _take(
+                case.values,
+                case.problems,
+                contestant.name,
+                contestant.ask("memory", row="gelu", size=elements),
+                "bytes",
+            )
             contestant.stop()
         yield case
 
@@ -85,7 +121,14 @@ def calls(contestants: list[Contestant], *, rounds: int) -> Iterator[Case]:
 
 def rows(names: Iterable[str], contestants: list[Contestant], *, rounds: int) -> Iterator[Case]:
     """The named rows, one by one."""
-    return (race(ROWS[name], contestants, rounds=rounds, table="rows") for name in names)
+    return (race(ALL_ROWS[name], contestants, rounds=rounds, table="rows") for name in names)
+
+
+def busy(names: Iterable[str], contestants: list[Contestant], *, rounds: int, cores: int) -> Iterator[Case]:
+    """The named rows beside a neighbour on every core."""
+    with Neighbours(cores) as neighbours:
+        for name in names:
+            yield race_beside(neighbours, ALL_ROWS[name], contestants, rounds=rounds)
 
 
 def difference(found: list[np.ndarray[Any, Any]], expected: list[np.ndarray[Any, Any]]) -> str:
@@ -95,7 +138,7 @@ def difference(found: list[np.ndarray[Any, Any]], expected: list[np.ndarray[Any,
     for ours, theirs in zip(found, expected, strict=True):
         scale = np.max(np.abs(theirs), initial=0.0)
         apart = np.max(np.abs(ours - theirs), initial=0.0)
-        if not apart <= _TOLERANCE[theirs.dtype.char] * scale:
+        if not apart <= _TOLERANCE.get(theirs.dtype.char, 0.0) * scale:
             return f"results differ by {apart:.1e}, where the largest is {scale:.1e}"
     return ""
 
@@ -105,8 +148,14 @@ def _read(file: Path) -> list[np.ndarray[Any, Any]]:
         return [arrays[f"arr_{number}"] for number in range(len(arrays.files))]
 
 
-def _take(case: Case, contestant: str, answer: dict[str, Any], key: str) -> None:
+def _take(
+    values: dict[str, list[float]],
+    problems: dict[str, str],
+    contestant: str,
+    answer: dict[str, Any],
+    key: str,
+) -> None:
     if "problem" in answer:
-        case.problems[contestant] = answer["problem"]
+        problems[contestant] = answer["problem"]
     else:
-        case.values.setdefault(contestant, []).append(answer[key])
+        values.setdefault(contestant, []).append(answer[key])

@@ -1,6 +1,6 @@
 """The rows of the suite: which functions on which arrays, what is computed, and the goals."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -20,14 +20,16 @@ class Group:
 
     name: str
     aims: dict[str, float]
+    busy_aims: dict[str, float]
+    """The goals on a machine whose cores are busy."""
 
 
-ELEMENTWISE = Group("elementwise, transcendental", {"c": 3.0, "numpy": 1.0})
-REDUCTIONS = Group("reductions, softmax, norms", {"c": 1.1, "numpy": 0.4})
-PAIRWISE = Group("broadcast, then reduce", {"c": 10.0, "numpy": 1.0})
-PRODUCTS = Group("matrix products", {"c": 1.0, "numpy": 1.0})
-PER_SAMPLE = Group("gradients per sample", {"c": 1.5, "numpy": 1.0})
-LOOPS = Group("loops and Hessians", {"c": 1.0, "numpy": 1.0})
+ELEMENTWISE = Group("elementwise, transcendental", {"c": 3.0, "numpy": 1.0}, {"c": 3.0})
+REDUCTIONS = Group("reductions, softmax, norms", {"c": 1.1, "numpy": 0.4}, {"c": 3.0})
+PAIRWISE = Group("broadcast, then reduce", {"c": 10.0, "numpy": 1.0}, {"c": 3.0})
+PRODUCTS = Group("matrix products", {"c": 1.0, "numpy": 1.0}, {"c": 1.2})
+PER_SAMPLE = Group("gradients per sample", {"c": 1.5, "numpy": 1.0}, {"c": 3.0})
+LOOPS = Group("loops and Hessians", {"c": 1.0, "numpy": 1.0}, {"c": 3.0})
 GROUPS = {group.name: group for group in (ELEMENTWISE, REDUCTIONS, PAIRWISE, PRODUCTS, PER_SAMPLE, LOOPS)}
 
 
@@ -63,7 +65,7 @@ class Row:
         return self.task == "value"
 
 
-def _normal(*shapes: Callable[[int], tuple[int, ...]], dtype: str) -> Callable[..., Arrays]:
+def normal(*shapes: Callable[[int], tuple[int, ...]], dtype: str) -> Callable[..., Arrays]:
     """Normal arrays, each of a shape that depends on the size."""
 
     def arrays(rng: np.random.Generator, size: int) -> Arrays:
@@ -98,7 +100,7 @@ ONCE: tuple[Row, ...] = (
         "gelu",
         ELEMENTWISE,
         workloads.gelu,
-        _normal(lambda n: (n,), dtype="f4"),
+        normal(lambda n: (n,), dtype="f4"),
         size=4_000_000,
         small=100,
         about="tanh-GELU of 4 M f32",
@@ -116,7 +118,7 @@ ONCE: tuple[Row, ...] = (
         "layer_norm",
         REDUCTIONS,
         workloads.layer_norm,
-        _normal(lambda n: (n, 1024), lambda n: (1024,), lambda n: (1024,), dtype="f4"),
+        normal(lambda n: (n, 1024), lambda n: (1024,), lambda n: (1024,), dtype="f4"),
         size=4096,
         small=3,
         about="rows of f32[4096, 1024]",
@@ -125,7 +127,7 @@ ONCE: tuple[Row, ...] = (
         "softmax",
         REDUCTIONS,
         workloads.softmax,
-        _normal(lambda n: (n, 1024), dtype="f4"),
+        normal(lambda n: (n, 1024), dtype="f4"),
         size=4096,
         small=3,
         about="rows of f32[4096, 1024]",
@@ -134,7 +136,7 @@ ONCE: tuple[Row, ...] = (
         "column_statistics",
         REDUCTIONS,
         workloads.column_statistics,
-        _normal(lambda n: (n, 1024), lambda n: (1024,), lambda n: (1024,), dtype="f4"),
+        normal(lambda n: (n, 1024), lambda n: (1024,), lambda n: (1024,), dtype="f4"),
         size=4096,
         small=5,
         about="columns of f32[4096, 1024]",
@@ -161,7 +163,7 @@ ONCE: tuple[Row, ...] = (
         "kernel_sums",
         PAIRWISE,
         workloads.kernel_sums,
-        _normal(lambda n: (n, 16), lambda n: (n, 16), dtype="f4"),
+        normal(lambda n: (n, 16), lambda n: (n, 16), dtype="f4"),
         size=2000,
         small=7,
         about="exp(-distance), 2000 × 2000 points f32[16]",
@@ -170,7 +172,7 @@ ONCE: tuple[Row, ...] = (
         "nearest",
         PAIRWISE,
         workloads.nearest,
-        _normal(lambda n: (n, 16), lambda n: (n, 16), dtype="f4"),
+        normal(lambda n: (n, 16), lambda n: (n, 16), dtype="f4"),
         size=2000,
         small=7,
         about="smallest distance, 2000 × 2000 points f32[16]",
@@ -179,7 +181,7 @@ ONCE: tuple[Row, ...] = (
         "attention",
         PAIRWISE,
         workloads.attention,
-        _normal(*3 * [lambda n: (8, n, 64)], dtype="f4"),
+        normal(*3 * [lambda n: (8, n, 64)], dtype="f4"),
         size=512,
         small=5,
         about="8 heads, 512 × 64, f32",
@@ -200,7 +202,7 @@ ONCE: tuple[Row, ...] = (
         "per_sample",
         PER_SAMPLE,
         workloads.layer_loss,
-        _normal(lambda n: (64, 64), lambda n: (64,), lambda n: (n, 64), lambda n: (n, 64), dtype="f8"),
+        normal(lambda n: (64, 64), lambda n: (64,), lambda n: (n, 64), lambda n: (n, 64), dtype="f8"),
         size=2048,
         small=3,
         about="2048 gradients of 64 × 64 + 64 f64",
@@ -213,7 +215,7 @@ ONCE: tuple[Row, ...] = (
         "hessian",
         LOOPS,
         workloads.rosenbrock,
-        _normal(lambda n: (n,), dtype="f8"),
+        normal(lambda n: (n,), dtype="f8"),
         size=200,
         small=5,
         about="of Rosenbrock's function of 200 f64",
@@ -224,7 +226,7 @@ ONCE: tuple[Row, ...] = (
         "stencil",
         LOOPS,
         workloads.heat_step,
-        _normal(lambda n: (n, n), dtype="f8"),
+        normal(lambda n: (n, n), dtype="f8"),
         size=256,
         small=4,
         about="1000 steps in a Python loop, f64[256, 256]",
@@ -233,13 +235,19 @@ ONCE: tuple[Row, ...] = (
 )
 
 BACKWARD: str = ", backward"
-ROWS: dict[str, Row] = {
-    row.name: row
-    for once in ONCE
-    for row in (once, replace(once, name=once.name + BACKWARD, task="backward"))
-    if row is once or once.also_backward
-}
-"""All rows by name, backward ones after their forward ones."""
+
+
+def with_backward(once: Iterable[Row]) -> dict[str, Row]:
+    """Rows by name, backward ones after their forward ones."""
+    return {
+        row.name: row
+        for forward in once
+        for row in (forward, replace(forward, name=forward.name + BACKWARD, task="backward"))
+        if row is forward or forward.also_backward
+    }
+
+
+ROWS: dict[str, Row] = with_backward(ONCE)
 
 CALLS: dict[str, Row] = {
     row.name: row
@@ -248,7 +256,7 @@ CALLS: dict[str, Row] = {
             name,
             ELEMENTWISE,
             function,
-            _normal(*count * [lambda n: (n,)], dtype="f4"),
+            normal(*count * [lambda n: (n,)], dtype="f4"),
             size=16,
             small=2,
             about="f32[16]",

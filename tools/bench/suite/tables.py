@@ -6,7 +6,6 @@ from rich.table import Table
 
 from .findings import Case, Summary
 from .frameworks import OURS
-from .rows import GROUPS
 
 MISSING: str = "–"
 MET, MISSED = "met", "missed"
@@ -37,19 +36,22 @@ def cells(cases: Sequence[Case], contestants: Sequence[str]) -> list[list[str]]:
     column."""
     contestants = [c for c in contestants if any(c in case.values or c in case.problems for case in cases)]
     ours = [name for name in contestants if name.startswith(OURS)]
+    slowed = [name for name in ours if any(name in case.idle for case in cases)]
     if all(case.best_peer is None for case in cases):
         ours = []
-    lines = [["", *contestants, *(f"best peer ÷ {name.removeprefix(OURS)}" for name in ours)]]
+    ratios = (f"best peer ÷ {name.removeprefix(OURS)}" for name in ours)
+    lines = [["", *contestants, *ratios, *(f"{name.removeprefix(OURS)} busy ÷ idle" for name in slowed)]]
     group = ""
     for case in cases:
         if case.group != group:
             group = case.group
-            aims = (f"≥ {GROUPS[group].aims[name.removeprefix(OURS)]:g}×" for name in ours)
-            lines.append([group, *("" for _ in contestants), *aims])
+            aims = ("" if (aim := case.aim(name)) is None else f"≥ {aim:g}×" for name in ours)
+            lines.append([group, *("" for _ in contestants), *aims, *("" for _ in slowed)])
         medians = case.medians
         numbers = (amount(medians[name], case.unit) if name in medians else MISSING for name in contestants)
         indent = NARROW * 2 if group else ""
-        lines.append([indent + case.name, *numbers, *(verdict(case, name) for name in ours)])
+        slowdowns = (MISSING if (s := case.slowdown(name)) is None else times(s) for name in slowed)
+        lines.append([indent + case.name, *numbers, *(verdict(case, name) for name in ours), *slowdowns])
     return lines
 
 

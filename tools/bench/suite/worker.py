@@ -14,6 +14,7 @@ import numpy as np
 
 from ..compilation import chain
 from .frameworks import Framework, Program, framework
+from .more_rows import ALL_ROWS
 from .rows import CALLS, ROWS, Row
 
 ROUND_SECONDS = 0.05
@@ -45,7 +46,7 @@ class Worker:
     def prepare(self, row: str, size: int, file: str) -> dict[str, Any]:
         """Prepare a row, write its result to a file, and return how many calls to time in a round."""
         self.program = lambda: None  # so that the arrays of the last row are freed first
-        wanted = (ROWS | CALLS)[row]
+        wanted = (ALL_ROWS | CALLS)[row]
         self.program = self.contestant.program(wanted, wanted.arguments(size))
         result = self.contestant.to_numpy(self.program())
         np.savez(file, *result)
