@@ -13,6 +13,7 @@ from .dtypes import Array
 from .error_state import quiet_unless_strict, under
 from .errors import (
     ArgumentTypeError,
+    OutOfBoundsError,
     TracemillError,
     TransformArgumentError,
     TransformTypeError,
@@ -22,7 +23,7 @@ from .free_sizes import bound_size
 from .ir import Call, Constant, Graph, Value, last_reads
 from .op import EXPECTS, has_effect, lookup
 from .substitution import fixed_call
-from .users_errors import error_at, index_error, message_values_at_first
+from .users_errors import error_at, message_values_at_first
 
 Observer: TypeAlias = Callable[[Call, Sequence[Any], tuple[Any, ...]], None]
 """Called for each call that runs by its NumPy definition, with its inputs and outputs."""
@@ -144,8 +145,7 @@ def run_call(call: Call, inputs: Sequence[Any]) -> tuple[Any, ...]:
         raise
     except Exception as error:
         if call.op == "check_index":
-            function = str(call.params.get("function", ""))
-            raise index_error(function, text_of(error), call.location) from None
+            raise OutOfBoundsError(text_of(error), call.location) from None
         if call.op == "raise_if":
             message_values = message_values_at_first(inputs[0], inputs[1:])
             raise error_at(text_of(error), call.location, message_values) from None

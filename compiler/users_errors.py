@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from .errors import OutOfBoundsError, PositionError
 from .ir import Location
 from .message_values import MISSING, Form, Mark, MessageValues, with_numbers, with_values, without_number
 
@@ -207,8 +206,3 @@ def _error_of(text: str, arrays: Sequence[Any]) -> BaseException:
         message = rest[:-1]
         return found(with_values(message[1:-1] if message[:1] in ("'", '"') else message, ()))
     return RuntimeError(with_values(text, ()))
-
-
-def index_error(function: str, message: str, location: Location | None) -> OutOfBoundsError:
-    """The error of a checked index; `function` is NumPy's function of positions that it was given to, or empty."""
-    return (PositionError if function else OutOfBoundsError)(message, location)

@@ -4,7 +4,7 @@ Each error is also the Python error that you would expect (`ValueError`, `TypeEr
 NumPy catches it. The examples have ``import numpy as np, tracemill as tm``.
 """
 
-from .arrays import AxisError, DTypeError, MatrixShapeError, OutOfBoundsError, PositionError, ShapeError
+from .arrays import AxisError, DTypeError, MatrixShapeError, OutOfBoundsError, ShapeError
 from .artifacts import (
     ArgumentMismatchError,
     ArgumentSpecError,
@@ -151,7 +151,6 @@ __all__ = [
     "OutputExistsError",
     "OutputFileError",
     "ParseError",
-    "PositionError",
     "RandomStateError",
     "RandomnessError",
     "ReadOnlyError",

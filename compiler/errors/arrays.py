@@ -76,19 +76,3 @@ class MatrixShapeError(ShapeError, np.linalg.LinAlgError):
     """
 
     code = "E0105"
-
-
-class PositionError(OutOfBoundsError, ValueError):
-    """An index for ``np.choose``, ``np.unravel_index`` or ``np.ravel_multi_index`` is out of range.
-
-    NumPy raises ValueError for these functions; this is both a ValueError and an IndexError.
-
-    >>> import numpy as np, tracemill as tm
-    >>> tm.compile(lambda i: np.unravel_index(i, (2, 2)), check_bounds=True)(np.array([4]))
-    Traceback (most recent call last):
-    tracemill.compiler.errors.arrays.PositionError: unravel_index: index 4 is out of bounds for axis 0 with size 4...
-
-    Fix: correct the index, or choose ``mode="clip"`` or ``mode="wrap"`` where the function has it.
-    """
-
-    code = "E0106"

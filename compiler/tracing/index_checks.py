@@ -42,21 +42,20 @@ _DOORS: Final = (
 """Code that passes the user's indices on, for ``x[i]`` and ``np.take(x, i)``. It has no indices of its own."""
 
 
-def check_index(index: Value, length: Any, axis: int, function: str = "") -> None:
+def check_index(index: Value, length: Any, axis: int) -> None:
     """Record a check of a user's index when the program runs, if the trace checks bounds or the axis may be empty.
 
-    Indices in [−length, length) are valid; for a `function` that does not count from the end, those in [0, length).
-    Without checks, an index out of bounds means the nearest element, and an empty axis has none.
+    Indices in [−length, length) are valid. Without checks, an index out of bounds means the nearest element, and an
+    empty axis has none.
     """
     trace = require_trace()
     if is_empty(index.shape) or not (trace.checks_bounds or not is_known(length >= 1)):
         return
-    key = index, str(length), axis, function
+    key = index, str(length), axis
     if key in trace.checked or not _is_users():
         return
     trace.checked.add(key)
-    function_of = {"function": function} if function else {}
-    bind_all("check_index", index, length=length, axis=axis, **function_of)
+    bind_all("check_index", index, length=length, axis=axis)
 
 
 @contextmanager

@@ -149,7 +149,7 @@ class Trace(KnownValues):
             check_bounds = not is_kept
         self.checks_bounds: bool = check_bounds
         """Whether the user's unknown indices are checked when the program runs."""
-        self.checked: set[tuple[Value, str, int, str]] = set()
+        self.checked: set[tuple[Value, str, int]] = set()
         """The indices that have been checked, with their axes, so that ``x[i] += 1`` checks once."""
         self.inputs: list[Value] = []
         self.input_names: list[str] = []

@@ -181,7 +181,14 @@ def _clipped(x: Interval | None, low: Interval, high: Interval) -> Interval:
     return (min_expr(low[0], high[0]), high[1]) if x is None else minimum(maximum(x, low), high)
 
 
+def _position(call: Call) -> Interval:
+    """Where the extreme of an axis is, which is not empty."""
+    return 0, call.inputs[0].shape[int_param(call, "axis")] - 1
+
+
 _OWN: Final[Mapping[str, Callable[[Call], Interval]]] = {
+    "argmax": _position,
+    "argmin": _position,
     "flatnonzero": lambda call: (0, call.inputs[0].shape[0] - 1),
     "iota": lambda call: (0, int_param(call, "length") - 1),
     "size": lambda call: (int_param(call, "of"), int_param(call, "of")),

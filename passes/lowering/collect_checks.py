@@ -46,7 +46,6 @@ class Site:
     """A line of the user's with an axis that it indexes, or with an error: equal checks share one record."""
 
     axis: int
-    function: str
     length_text: str
     location: Location | None
     length: Extent = field(compare=False, repr=False)
@@ -60,9 +59,9 @@ class Site:
     def of(cls, call: Call) -> "Site":
         location = call.location and replace(call.location, is_derivative=False, batch=())
         if call.op == "raise_if":
-            return cls(0, "", "", location, 0, text_param(call, "error"))
+            return cls(0, "", location, 0, text_param(call, "error"))
         axis, length = int_param(call, "axis"), int_param(call, "length")
-        return cls(axis, text_param(call, "function", ""), str(length), location, length)
+        return cls(axis, str(length), location, length)
 
     @property
     def has_symbolic_length(self) -> bool:
@@ -213,14 +212,14 @@ def _merge(records: Records, more: Mapping[Site, Value]) -> None:
         records[site] = maximum(records[site], value) if site in records else value
 
 
-def _record(index: Value, length: Any, axis: int, function: str = "") -> Value:
+def _record(index: Value, length: Any, axis: int) -> Value:
     """The findings of one check, as in `Records`."""
     if any(is_known(dim == 0) for dim in index.shape):
         return constant(NOTHING, INT64)
     if not all(is_known(dim >= 1) for dim in index.shape):  # there may be nothing whose extreme to take
         count = _count(index.shape)
         padded = concatenate([reshape(index, (count,)), full((1,), 0, index.dtype)], 0)
-        return where(equal(number(count, INT64), 0), NOTHING, _record(padded, length, axis, function))
+        return where(equal(number(count, INT64), 0), NOTHING, _record(padded, length, axis))
     every = tuple(range(index.ndim))
 
     def extreme(op: str) -> Value:
@@ -231,8 +230,7 @@ def _record(index: Value, length: Any, axis: int, function: str = "") -> Value:
     size = number(length, INT64)
     if index.dtype.kind == "i":
         low = extreme("min") if every else high
-        least = constant(0, INT64) if function else bind("negative", size)
-        found = where(less(low, least), maximum(low, NOTHING + 1), found)
+        found = where(less(low, bind("negative", size)), maximum(low, NOTHING + 1), found)
     return where(greater_equal(high, size), high, found)
 
 

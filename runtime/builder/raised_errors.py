@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.errors import TracemillError
+from ...compiler.errors import OutOfBoundsError, TracemillError
 from ...compiler.interpreter import evaluate
 from ...compiler.ir import Graph
 from ...compiler.op import PRINTS, has_effect
-from ...compiler.users_errors import arrays_of_bits, error_at, index_error
+from ...compiler.users_errors import arrays_of_bits, error_at
 from ...passes.lowering.collect_checks import NOTHING, Site
 from ..gpu.device_array import DeviceArray
 
@@ -60,9 +60,7 @@ def _error(sites: Sequence[Site], found: Any) -> BaseException:
             i for i, one in enumerate(sites) if one.part and replace(one, part=0) == replace(site, part=0)
         ]
         return error_at(site.error, site.location, arrays_of_bits(site.error, [found[i] for i in parts]))
-    where = f"{site.function}: " if site.function else ""
-    return index_error(
-        site.function,
-        f"{where}index {found[place]} is out of bounds for axis {site.axis} with size {sizes[place]}",
+    return OutOfBoundsError(
+        f"index {found[place]} is out of bounds for axis {site.axis} with size {sizes[place]}",
         site.location,
     )

@@ -46,16 +46,14 @@ def with_plain_errors(graph: Graph) -> tuple[Graph, tuple[FileError, ...]]:
         if site.error:
             errors.append(FileError(*class_and_message(site.error), place))
         else:
-            function = f"{site.function}: " if site.function else ""
-            text = f"{function}an index is out of bounds for axis {site.axis} with size {site.length_text}"
+            text = f"an index is out of bounds for axis {site.axis} with size {site.length_text}"
             errors.append(FileError("IndexError", text, place))
     return graph, tuple(errors)
 
 
 def _index_error(record: int, site: Site, parts: Sequence[int], line: str, computed: Set[str]) -> RaisedError:
     """The exception for an index, with the length of the axis unless the program computes it without a record."""
-    where = f"{site.function}: " if site.function else ""
-    text = f"{where}index {{0}} is out of bounds for axis {site.axis}"
+    text = f"index {{0}} is out of bounds for axis {site.axis}"
     if parts:
         text += " with size {1}"
     elif computed.isdisjoint(str(one) for size in sizes_in_param(site.length) for one in size.sizes):

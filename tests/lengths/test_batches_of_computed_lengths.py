@@ -152,10 +152,18 @@ def test_new_arrays_of_bounded_length_have_batches() -> None:
     np.testing.assert_array_equal(tm.vmap(both)(np.arange(9)), [both(k) for k in range(9)])
 
 
+def test_the_place_of_the_greatest_entry_bounds_a_length() -> None:
+    def up_to_greatest(x: Any) -> Any:
+        return np.ones(np.argmax(x)).sum()
+
+    rows = np.array([[1.0, 5.0, 2.0], [9.0, 0.0, 0.0], [0.0, 1.0, 7.0]])
+    np.testing.assert_array_equal(tm.vmap(up_to_greatest)(rows), [1.0, 0.0, 2.0])
+
+
 @pytest.mark.parametrize(
     "function",
     [
-        lambda x: np.zeros(np.argmax(x) * 10**12).sum(),
+        lambda x: np.zeros(abs(x.astype(int)[0])).sum(),
         lambda x: x[x > 0] * 2,
         np.unique,
     ],

@@ -19,6 +19,7 @@ from ...tracing.value_lengths import depends_on_values
 from ...value_ops import broadcast_to, concatenate, constant, convert, iota, maximum, number
 from ...value_ops import reshape as reshape_value
 from ..ufuncs.ufunc_calls import as_array
+from ..ufuncs.value_checks import refuse_values
 from .constructors import arange, as_dtype, as_shape, constants_of, constructs_constants, copied, new_array
 from .reshaping import broadcast_arrays, broadcast_shape, moveaxis
 from .reshaping import reshape as reshape_array
@@ -117,9 +118,7 @@ def geomspace(
     ends = [as_value(x) for x in (start, stop)]
     common = np.result_type(*map(weak_or_dtype, (start, stop), ends), 0.0, as_dtype(dtype))
     for end in ends:
-        known = as_array(end).concrete()
-        if known is not None and (known == 0).any():
-            raise ArgumentValueError("a geometric sequence cannot include zero")
+        refuse_values(np.equal(wrap(end), 0), "Geometric sequence cannot include zero")
     first, last = _as_arrays((start, stop), ends, common)
     direction = np.sign(first)
     first, last = first / direction, last / direction

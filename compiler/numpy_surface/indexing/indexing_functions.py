@@ -16,7 +16,6 @@ from ...errors import (
     ArgumentValueError,
     DTypeError,
     IndexTypeError,
-    PositionError,
     ReadOnlyError,
     ShapeError,
 )
@@ -25,9 +24,8 @@ from ...nesting import shown
 from ...ops.installed_numpy import TAKE_READS_OUT, WHERE_CHECKS_PYTHON_NUMBERS
 from ...symbolic_size import is_empty, is_symbolic_shape, max_expr, min_expr
 from ...tracing.array_values import as_value, check_fits, weak_or_dtype, written_value
-from ...tracing.index_checks import check_index, unchecked
+from ...tracing.index_checks import unchecked
 from ...tracing.registry import implements, method
-from ...tracing.trace import require_trace
 from ...tracing.traced_array import TracedArray, wrap
 from ...tracing.traced_memory import contains_traced
 from ...tracing.views import Reshape
@@ -43,6 +41,7 @@ from ...value_ops import (
     iota,
     multiply,
     nonzero_mask,
+    number,
     reshape,
     transpose,
     where,
@@ -155,7 +154,10 @@ def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -
     mask = as_value(condition)
     if mask.ndim != 1:
         raise ShapeError("condition must be a 1-d array")
-    return take(a, wrap(positions_of_nonzero(mask)), axis, out)
+    array = as_array(a)
+    place = None if axis is None else normalize_axis(axis, array.ndim)
+    selected = _selected(mask, array.size if place is None else array.shape[place], place or 0)
+    return take(array, selected, place, out)
 
 
 @method("compress")
@@ -166,7 +168,18 @@ def compress_method(a: TracedArray, condition: Any, axis: int | None = None, out
 
 @implements(np.extract)
 def extract(condition: Any, arr: Any) -> TracedArray:
-    return take(ravel(arr), wrap(positions_of_nonzero(as_value(condition))), 0)
+    array = ravel(arr)
+    return take(array, _selected(as_value(condition), array.size, 0), 0)
+
+
+def _selected(mask: Value, length: int, axis: int) -> TracedArray:
+    """The positions where a mask is true, which may be longer than the axis if it is false beyond the end."""
+    beyond = ravel(wrap(nonzero_mask(mask)))[length:]
+    if not is_empty(beyond.shape):
+        first = np.add(wrap(number(length, INT64)), np.argmax(beyond))
+        message = f"index {{}} is out of bounds for axis {axis} with size {{}}"
+        refuse_values(np.any(beyond), message, IndexError, shown_values=(first, wrap(number(length, INT64))))
+    return wrap(positions_of_nonzero(mask))
 
 
 # ---- choosing ----------------------------------------------------------------------------------------
@@ -208,22 +221,19 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> TracedArray:
 
 @implements(np.choose)
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> TracedArray:
-    """``choices[a[i]][i]`` for each position; an unknown index out of range takes the nearest choice."""
+    """``choices[a[i]][i]`` for each position."""
     given = list(choices)
     options = [as_value(c) for c in given]
     _check_safe("np.choose", a)
     which = as_positions(a)
-    known = require_trace().concrete(which)
-    if mode == "raise" and known is not None and ((known < 0) | (known >= len(options))).any():
-        raise PositionError(f"choose: an index is out of bounds for {len(options)} entries")
-    if mode == "raise" and known is None:
-        check_index(which, len(options), 0, "choose")
+    shape = broadcast_shape(which.shape, *[option.shape for option in options])
+    if mode == "raise" and not is_empty(shape):
+        refuse_values(_is_outside(which, len(options)), "invalid entry in choice array")
     which = in_mode(which, len(options), "clip" if mode == "raise" else mode)
     dtype = np.result_type(*map(weak_or_dtype, given, options))
-    shape = broadcast_shape(which.shape, *[option.shape for option in options])
     result = convert(options[-1], dtype)
-    for number, option in reversed(list(enumerate(options[:-1]))):
-        result = where(equal(which, number), convert(option, dtype), result)
+    for place, option in reversed(list(enumerate(options[:-1]))):
+        result = where(equal(which, place), convert(option, dtype), result)
     chosen = wrap(broadcast_to(result, shape))
     return chosen if out is None else write_out(out, chosen, casting="unsafe")
 
@@ -359,7 +369,11 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[TracedArr
     """Flat positions as one position per axis."""
     dims = as_shape(shape)
     places = as_positions(indices)
-    _check_positions(places, math.prod(dims), 0, "unravel_index")
+    size, least = math.prod(dims), np.iinfo(INT64).min
+    is_outside = _is_outside(places, size)
+    wrong = np.max(wrap(where(is_outside.value, places, least)), initial=least)
+    message = "index {} is out of bounds for array with size {}"
+    refuse_values(np.any(is_outside), message, shown_values=(wrong, wrap(number(size, INT64))))
     result: list[TracedArray] = []
     for dim in reversed(dims) if order == "C" else dims:
         result.append(wrap(elementwise("remainder", places, max_expr(dim, 1))))
@@ -377,18 +391,17 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     modes = (mode,) * len(shape) if isinstance(mode, str) else mode
     flat: list[Value] = []
     strides = list(accumulate((1, *(shape[:0:-1] if order == "C" else shape[:-1])), mul))
-    for axis, (column, dim, how, stride) in enumerate(
-        zip(columns, shape, modes, strides[::-1] if order == "C" else strides, strict=True)
+    for column, dim, how, stride in zip(
+        columns, shape, modes, strides[::-1] if order == "C" else strides, strict=True
     ):
         if how == "raise":
-            _check_positions(column, dim, axis, "ravel_multi_index")
+            refuse_values(_is_outside(column, dim), "invalid entry in coordinates array")
         flat.append(multiply(in_mode(column, dim, how), stride))
     return wrap(reduce(add, flat))
 
 
-def _check_positions(places: Value, length: int, axis: int, function: str) -> None:
-    known = require_trace().concrete(places)
-    if known is None:
-        check_index(places, length, axis, function)
-    elif known.size and (int(known.min()) < 0 or int(known.max()) >= length):
-        raise PositionError(f"{function}: an index is out of bounds for {length} entries")
+def _is_outside(places: Value, length: int) -> Any:
+    """Which positions are not in [0, length)."""
+    return np.logical_or(
+        np.less(wrap(places), 0), np.greater_equal(wrap(places), wrap(number(length, INT64)))
+    )

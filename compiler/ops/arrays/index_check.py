@@ -14,7 +14,7 @@ from ..batch_axes import Batched
 FAMILY = "index_check"
 
 
-def _type(index: ArrayType, *, length: int, axis: int, function: str = "") -> tuple[ArrayType, ...]:
+def _type(index: ArrayType, *, length: int, axis: int) -> tuple[ArrayType, ...]:
     if not is_integer(index.dtype):
         raise DTypeError(f"check_index: an index must have an integer dtype, not {index}")
     if is_known(length < 0) or axis < 0:
@@ -22,16 +22,14 @@ def _type(index: ArrayType, *, length: int, axis: int, function: str = "") -> tu
     return ()
 
 
-def _check(index: Any, length: Any, axis: Any, function: Any = "") -> Any:
+def _check(index: Any, length: Any, axis: Any) -> Any:
     """Raise for the largest index beyond the end, otherwise for the smallest before the beginning, with NumPy's
     message."""
     if index.size:
         low, high = int(index.min()), int(index.max())
-        least = 0 if function else -length
-        if high >= length or low < least:
-            where = f"{function}: " if function else ""
+        if high >= length or low < -length:
             wrong = high if high >= length else low
-            raise IndexError(f"{where}index {wrong} is out of bounds for axis {axis} with size {length}")
+            raise IndexError(f"index {wrong} is out of bounds for axis {axis} with size {length}")
     return ()
 
 
@@ -51,7 +49,6 @@ register(
         _batch,
         spelling=None,
         effect=RAISES,
-        doc="Nothing. Raises unless every entry lies in [-length, length), or for a `function` whose indices do not "
-        "count from the end in [0, length). `axis` is for the message.",
+        doc="Nothing. Raises unless every entry lies in [-length, length). `axis` is for the message.",
     )
 )
