@@ -14,7 +14,7 @@ import pytest
 
 from tracemill.tools.bench.suite import races, starts, workloads
 from tracemill.tools.bench.suite.contestant import Contestant, environment
-from tracemill.tools.bench.suite.findings import Case, summaries
+from tracemill.tools.bench.suite.findings import Case, gains, summaries
 from tracemill.tools.bench.suite.frameworks import OURS, PLAIN, NumPy, Tracemill, applied, cotangent, repeated
 from tracemill.tools.bench.suite.more_rows import ALL_ROWS
 from tracemill.tools.bench.suite.neighbours import Neighbours
@@ -291,6 +291,28 @@ def test_without_peers_there_are_no_ratios() -> None:
     )
 
 
+def test_ratios_to_the_functions_as_written_are_shown_if_asked_for() -> None:
+    found = cells(CASES, (PLAIN, C, NUMPY), gains=True)
+    assert found[0][-2:] == ["as written ÷ c", "as written ÷ numpy"]
+    assert [line[-2:] for line in found[1:]] == [
+        ["", ""],
+        ["8.00×", "2.00×"],
+        ["3.33×", "6.67×"],
+        ["", ""],
+        ["–", "–"],
+    ]
+    assert "as written ÷" not in str(cells(CASES, (PLAIN, C, NUMPY)))
+
+
+def test_the_summary_beside_plain_numpy_is_of_all_rows_that_it_computes() -> None:
+    slow = case("sums", "matrix products", plain=1e-3, numpy=4e-3)
+    (summary,) = gains([*CASES, slow], [NUMPY])
+    np.testing.assert_allclose(summary.mean, (2.0 * 20 / 3 * 0.25) ** (1 / 3))
+    assert (summary.worst, summary.worst_row) == (0.25, "sums")
+    assert (summary.met, summary.rows, summary.aim) == (2, 3, 1.0)
+    assert list(gains(CASES[2:], [NUMPY])) == []
+
+
 def test_a_summary_has_the_mean_the_worst_row_and_how_many_reach_the_aim() -> None:
     elementwise, _, products, _ = summaries(CASES, [C, NUMPY])
     np.testing.assert_allclose([elementwise.mean, elementwise.worst], [6**0.5, 2.0])
@@ -384,7 +406,8 @@ def test_the_command_prints_and_writes_what_it_measured(
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(TREE))  # its processes start in another folder
     ran = terminal.run(
-        *("bench", "suite", "--table", "calls", "--backend", "numpy", "--rounds", "1", "--threads", "1"),
+        *("bench", "suite", "--vs", "numpy", "--table", "calls", "--backend", "numpy", "--rounds", "1"),
+        *("--threads", "1"),
         *("--json", "found.json", "--markdown", "found.md"),
     )
     assert (ran.status, ran.err) == (0, "")
@@ -395,6 +418,7 @@ def test_the_command_prints_and_writes_what_it_measured(
     assert document["machine"] in ran.out
     assert document["machine"] in Path("found.md").read_text()
     assert "| 4 arrays |" in Path("found.md").read_text()
+    assert "| as written ÷ numpy |" in Path("found.md").read_text()
 
 
 def test_a_peer_that_is_missing_is_named_and_the_others_run(

@@ -15,7 +15,7 @@ from ...runtime.files.output_file import write_output, write_outputs
 from ..bench.machine import machine_text
 from ..bench.suite import races
 from ..bench.suite.contestant import Contestant, cores_here
-from ..bench.suite.findings import TABLES, Case, summaries
+from ..bench.suite.findings import TABLES, Case, gains, summaries
 from ..bench.suite.frameworks import OURS, PEERS, PLAIN, is_installed, version_of
 from ..bench.suite.more_rows import ALL_ROWS
 from ..bench.suite.plots import PICTURES, pictures
@@ -26,6 +26,8 @@ from ..terminal.output_path import FORCE, to_file, to_folder
 from ..terminal.wide_console import wide_console
 
 BACKENDS = ("c", "numpy")
+WRITTEN = "numpy"
+"""The name of the functions as written, as an option."""
 FEW = 5
 """The maximum number of rounds for measurements that start a process or compile."""
 """The number of columns of the output if it is not a terminal."""
@@ -50,6 +52,8 @@ class Field:
     threads: int
     modules: tuple[str, ...]
     """What Tracemill's processes import first."""
+    gains: bool
+    """Whether to show ratios to the functions as written."""
 
 
 @click.command("suite")
@@ -57,8 +61,9 @@ class Field:
     "--vs",
     "peers",
     multiple=True,
-    type=click.Choice(list(PEERS)),
-    help="Another framework to time. Repeatable.",
+    type=click.Choice([*PEERS, WRITTEN]),
+    help="Another framework to time. numpy, which is always timed, adds ratios to the functions as written. "
+    "Repeatable.",
 )
 @click.option(
     "--backend",
@@ -137,23 +142,29 @@ def suite(
     """Time the same functions in Tracemill, plain NumPy and other frameworks.
 
     Each contestant runs in a process of its own with the same number of threads, and they take turns. Results are
-    compared before anything is timed. A ratio is the time of the fastest other framework divided by Tracemill's. Keep
-    the machine otherwise idle. The table "busy" starts processes of its own that compute on every core.
+    compared before anything is timed. A ratio is the time of the fastest other framework divided by Tracemill's, and
+    with --vs numpy also the time as written divided by Tracemill's. Keep the machine otherwise idle. The table "busy"
+    starts processes of its own that compute on every core.
+
+    \b
+      tracemill bench suite --vs numpy --backend numpy --table rows
     """
     console = wide_console()
-    for name in peers:
+    others = [name for name in dict.fromkeys(peers) if name != WRITTEN]
+    for name in others:
         if not is_installed(name):
             console.print(f"{name} is not installed, so it takes no part: {ADVICE}", markup=False)
     if plots is not None and find_spec("matplotlib") is None:
         raise click.UsageError(f"--plots needs matplotlib: {ADVICE}")
     ours = [OURS + backend for backend in backends or BACKENDS]
-    installed = [name for name in dict.fromkeys(peers) if is_installed(name)]
+    installed = [name for name in others if is_installed(name)]
     field = Field(
         contestants=(PLAIN, *ours, *installed),
         rows=_rows_that_start_with(rows, ALL_ROWS if more else ROWS),
         rounds=rounds,
         threads=threads or cores_here(),
         modules=modules,
+        gains=WRITTEN in peers,
     )
     for module in modules:
         if find_spec(module) is None:
@@ -170,7 +181,7 @@ def suite(
             for case in _measure(table, field):
                 found.append(case)
                 status.update(f"measuring {table}: {case.name} is done")
-        _show(console, table, found, field.contestants)
+        _show(console, table, found, field)
         cases += found
     if file is not None:
         document = {
@@ -182,7 +193,7 @@ def suite(
         }
         write_output(file, f"{json.dumps(document, indent=1)}\n".encode(), overwrite=force)
     if page is not None:
-        write_output(page, _page(about, cases, field.contestants).encode(), overwrite=force)
+        write_output(page, _page(about, cases, field).encode(), overwrite=force)
     if plots is not None:
         drawn = pictures(cases, field.contestants)
         write_outputs(plots, drawn, overwrite=force)
@@ -227,21 +238,24 @@ def _measure(table: str, field: Field) -> Iterator[Case]:
         yield from measures[table]()
 
 
-def _show(console: Console, table: str, cases: list[Case], contestants: tuple[str, ...]) -> None:
+def _show(console: Console, table: str, cases: list[Case], field: Field) -> None:
     console.print(f"\n[bold]{table}[/bold]  {TITLES[table]}", highlight=False, soft_wrap=True)
-    console.print(table_of(cases, contestants))
+    console.print(table_of(cases, field.contestants, gains=field.gains))
     for problem in problems_of(cases):
         console.print(f"  {problem}", markup=False, highlight=False, soft_wrap=True)
-    found = list(summaries(cases, [name for name in contestants if name.startswith(OURS)]))
-    if found:
+    ours = [name for name in field.contestants if name.startswith(OURS)]
+    if found := list(summaries(cases, ours)):
         console.print()
         console.print(summary_table(found))
+    if field.gains and (found := list(gains(cases, ours))):
+        console.print()
+        console.print(summary_table(found, PLAIN))
 
 
-def _page(about: str, cases: list[Case], contestants: tuple[str, ...]) -> str:
+def _page(about: str, cases: list[Case], field: Field) -> str:
     """All tables, and the machine on which they were measured."""
     parts = [
-        f"{TITLES[table]}:\n\n{markdown(found, contestants)}"
+        f"{TITLES[table]}:\n\n{markdown(found, field.contestants, gains=field.gains)}"
         for table in TABLES
         if (found := [case for case in cases if case.table == table])
     ]

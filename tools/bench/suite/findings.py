@@ -1,14 +1,16 @@
 """The measurements as data: cases with the numbers of every contestant, and derived results."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import exp, log
 from statistics import median
 
-from .frameworks import OURS, PEERS
+from .frameworks import OURS, PEERS, PLAIN
 from .rows import GROUPS
 
 TABLES: tuple[str, ...] = ("rows", "starts", "calls", "compile", "memory", "busy")
+LEAST_GAIN: float = 1.0
+"""No row should be slower than as written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,13 @@ class Case:
             return None
         return medians[peer] / medians[contestant]
 
+    def gain(self, contestant: str) -> float | None:
+        """How many times faster, or smaller, a contestant is than the function as written."""
+        medians = self.medians
+        if PLAIN not in medians or contestant not in medians:
+            return None
+        return medians[PLAIN] / medians[contestant]
+
     def aim(self, contestant: str) -> float | None:
         """The goal of the row's group for the speedup of a Tracemill backend."""
         if not self.group:
@@ -64,12 +73,12 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The rows of one group, for one backend."""
+    """The ratios of the rows of one group, for one backend."""
 
     group: str
     contestant: str
     mean: float
-    """Geometric mean of the speedups."""
+    """Geometric mean."""
     worst: float
     worst_row: str
     met: int
@@ -85,10 +94,25 @@ def summaries(cases: Iterable[Case], ours: Iterable[str]) -> Iterator[Summary]:
         for contestant in ours:
             compared = [case for case in grouped if case.group == group and case.speedup(contestant)]
             aim = compared[0].aim(contestant) if compared else None
-            if aim is None:
-                continue
-            speedups = {case.name: case.speedup(contestant) or 0.0 for case in compared}
-            worst = min(speedups, key=speedups.__getitem__)
-            mean = exp(sum(map(log, speedups.values())) / len(speedups))
-            met = sum(speedup >= aim for speedup in speedups.values())
-            yield Summary(group, contestant, mean, speedups[worst], worst, met, len(speedups), aim)
+            if aim is not None:
+                speedups = {case.name: case.speedup(contestant) for case in compared}
+                yield from _summary(group, contestant, speedups, aim)
+
+
+def gains(cases: Iterable[Case], ours: Iterable[str]) -> Iterator[Summary]:
+    """Per backend: all rows of one table that plain NumPy can compute, compared with it. It has no derivatives."""
+    grouped = [case for case in cases if case.group]
+    for contestant in ours:
+        found = {case.name: case.gain(contestant) for case in grouped}
+        yield from _summary("all rows", contestant, found, LEAST_GAIN)
+
+
+def _summary(group: str, contestant: str, found: Mapping[str, float | None], aim: float) -> Iterator[Summary]:
+    """The summary of the rows that have a ratio, if there are any."""
+    ratios = {name: ratio for name, ratio in found.items() if ratio is not None}
+    if not ratios:
+        return
+    worst = min(ratios, key=ratios.__getitem__)
+    mean = exp(sum(map(log, ratios.values())) / len(ratios))
+    met = sum(ratio >= aim for ratio in ratios.values())
+    yield Summary(group, contestant, mean, ratios[worst], worst, met, len(ratios), aim)

@@ -5,17 +5,18 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from .findings import Case, Summary
-from .frameworks import OURS
+from .frameworks import OURS, PLAIN
 
 MISSING: str = "–"
 MET, MISSED = "met", "missed"
 NARROW = "\N{NO-BREAK SPACE}"
 
 
-def table_of(cases: Sequence[Case], contestants: Sequence[str]) -> Table:
-    """A line per case and a column per contestant; for Tracemill, also the speedup over the best peer."""
+def table_of(cases: Sequence[Case], contestants: Sequence[str], *, gains: bool = False) -> Table:
+    """A line per case and a column per contestant; for Tracemill, also the speedup over the best peer, and with
+    `gains` over the function as written."""
     table = _table()
-    header, *lines = cells(cases, contestants)
+    header, *lines = cells(cases, contestants, gains=gains)
     table.add_column(header[0], no_wrap=True)
     for title in header[1:]:
         table.add_column(title, justify="right")
@@ -24,34 +25,39 @@ def table_of(cases: Sequence[Case], contestants: Sequence[str]) -> Table:
     return table
 
 
-def markdown(cases: Sequence[Case], contestants: Sequence[str]) -> str:
+def markdown(cases: Sequence[Case], contestants: Sequence[str], *, gains: bool = False) -> str:
     """The same table in Markdown."""
-    header, *lines = cells(cases, contestants)
+    header, *lines = cells(cases, contestants, gains=gains)
     rule = ["---", *["---:"] * (len(header) - 1)]
     return "".join(f"| {' | '.join(line)} |\n" for line in (header, rule, *lines))
 
 
-def cells(cases: Sequence[Case], contestants: Sequence[str]) -> list[list[str]]:
+def cells(cases: Sequence[Case], contestants: Sequence[str], *, gains: bool = False) -> list[list[str]]:
     """The header, then a line of text per case, with a line before each group. Contestants without results have no
     column."""
     contestants = [c for c in contestants if any(c in case.values or c in case.problems for case in cases)]
     ours = [name for name in contestants if name.startswith(OURS)]
     slowed = [name for name in ours if any(name in case.idle for case in cases)]
+    gaining = [name for name in ours if gains and any(case.gain(name) is not None for case in cases)]
     if all(case.best_peer is None for case in cases):
         ours = []
-    ratios = (f"best peer ÷ {name.removeprefix(OURS)}" for name in ours)
-    lines = [["", *contestants, *ratios, *(f"{name.removeprefix(OURS)} busy ÷ idle" for name in slowed)]]
+    titles = [f"best peer ÷ {name.removeprefix(OURS)}" for name in ours]
+    titles += [f"{PLAIN} ÷ {name.removeprefix(OURS)}" for name in gaining]
+    titles += [f"{name.removeprefix(OURS)} busy ÷ idle" for name in slowed]
+    lines = [["", *contestants, *titles]]
     group = ""
     for case in cases:
         if case.group != group:
             group = case.group
             aims = ("" if (aim := case.aim(name)) is None else f"≥ {aim:g}×" for name in ours)
-            lines.append([group, *("" for _ in contestants), *aims, *("" for _ in slowed)])
+            lines.append([group, *("" for _ in contestants), *aims, *("" for _ in (*gaining, *slowed))])
         medians = case.medians
         numbers = (amount(medians[name], case.unit) if name in medians else MISSING for name in contestants)
         indent = NARROW * 2 if group else ""
-        slowdowns = (MISSING if (s := case.slowdown(name)) is None else times(s) for name in slowed)
-        lines.append([indent + case.name, *numbers, *(verdict(case, name) for name in ours), *slowdowns])
+        ratios = [verdict(case, name) for name in ours]
+        others = [*map(case.gain, gaining), *map(case.slowdown, slowed)]
+        ratios += [MISSING if ratio is None else times(ratio) for ratio in others]
+        lines.append([indent + case.name, *numbers, *ratios])
     return lines
 
 
@@ -70,10 +76,10 @@ def times(ratio: float) -> str:
     return f"{ratio:.2f}×" if ratio < 10 else f"{ratio:.0f}×"
 
 
-def summary_table(summaries: Sequence[Summary]) -> Table:
-    """A line per group and backend."""
+def summary_table(summaries: Sequence[Summary], other: str = "best peer") -> Table:
+    """A line per group and backend, compared with the `other`."""
     table = _table()
-    for title in ("best peer ÷ ours", "", "mean", "worst", "worst row", "reach the aim"):
+    for title in (f"{other} ÷ ours", "", "mean", "worst", "worst row", "reach the aim"):
         table.add_column(title, justify="right" if title in {"mean", "worst"} else "left", no_wrap=True)
     for one in summaries:
         colour = "green" if one.met == one.rows else "red"
