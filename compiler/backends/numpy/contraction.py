@@ -1,4 +1,4 @@
-"""NumPy statements of `dot`: one `np.dot` or `np.matmul` of transposed and reshaped views."""
+"""NumPy statements of `dot`: one `np.dot`, `np.vecdot` or `np.matmul` of transposed and reshaped views."""
 
 import math
 from collections.abc import Sequence
@@ -57,6 +57,8 @@ def _dot(call: Call, scope: Scope, target: str | None) -> list[str]:
         return _plain(call, scope, left, right, target)
     if _is_outer(call):
         return _outer(call, scope, left, right, target)
+    if not (left.free or right.free) and len(left.contract) == 1 and left.value.dtype.kind != "c":
+        return _of_rows(call, scope, left, right, target)
     rows, columns = math.prod(left.dims(left.free)), math.prod(right.dims(right.free))
     function = "np.matmul" if batch else "np.dot"
     arguments = [left.as_matrices(contract_last=True), right.as_matrices(contract_last=False)]
@@ -94,6 +96,12 @@ def _plain(call: Call, scope: Scope, left: Side, right: Side, target: str | None
     x = transposed(left.text, (*left.free, *left.contract))
     y = transposed(right.text, (*right.contract, *right.free))
     return assigned(scope.name(call), "np.dot", [x, y, *([f"out={target}"] if target else [])])
+
+
+def _of_rows(call: Call, scope: Scope, left: Side, right: Side, target: str | None) -> list[str]:
+    """Each row with the same row of the other operand. For complex numbers, NumPy would conjugate one of them."""
+    x, y = (transposed(side.text, (*side.batch, *side.contract)) for side in (left, right))
+    return assigned(scope.name(call), "np.vecdot", [x, y, *([f"out={target}"] if target else [])])
 
 
 def _outer(call: Call, scope: Scope, left: Side, right: Side, target: str | None) -> list[str]:
