@@ -65,16 +65,19 @@ class Carry:
         """
         while True:
             step = trace()
-            tree = tree_of(step)
-            if tree != self.tree:
-                raise CarryMismatchError(
-                    f"{self.where}: {step} must return a carry like the one it receives: it receives "
-                    f"{show(self.tree)} and returns {show(tree)}"
-                )
-            if not self._promoted(step, step.results[: len(self.leaves)]):
+            self.check_structure(step, tree_of(step))
+            if not self.promoted(step, step.results[: len(self.leaves)]):
                 return step
 
-    def _promoted(self, step: NestedFunction, results: Sequence[Result]) -> bool:
+    def check_structure(self, step: object, tree: Any) -> None:
+        """Raises `CarryMismatchError` unless a step, which the message names, has returned this structure."""
+        if tree != self.tree:
+            raise CarryMismatchError(
+                f"{self.where}: {step} must return a carry like the one it receives: it receives "
+                f"{show(self.tree)} and returns {show(tree)}"
+            )
+
+    def promoted(self, step: object, results: Sequence[Result]) -> bool:
         """Whether a type has changed to what the step returned."""
         changed = False
         for place, result in enumerate(results):
@@ -101,7 +104,7 @@ class Carry:
     def initial(self) -> list[Any]:
         """The initial leaves in their final types."""
         return [
-            leaf if type_ == leaf_type(leaf, path) else _converted(leaf, type_)
+            leaf if type_ == leaf_type(leaf, path) else converted_leaf(leaf, type_)
             for leaf, type_, path in zip(self.leaves, self.types, self.paths, strict=True)
         ]
 
@@ -110,6 +113,7 @@ def _is_scalar(leaf: Any) -> bool:
     return bool(leaf.is_scalar) if is_traced(leaf) else not isinstance(leaf, np.ndarray)
 
 
-def _converted(leaf: Any, type_: ArrayType) -> Any:
+def converted_leaf(leaf: Any, type_: ArrayType) -> Any:
+    """A leaf in the dtype of a type."""
     before = leaf_type(leaf, "init")
     return run(graph_of("convert", [before], lambda value: [convert(value, type_.dtype)]), [leaf])[0]

@@ -29,6 +29,8 @@ from ..eager.nested_function import NestedFunction, Result
 from ..eager.run import as_argument, overwrite, require_function, run, zero_of
 from ..tracebacks import with_users_frames
 from ..trees import show
+from .changing_code import may_change_objects
+from .python_loop import running_bodies
 
 
 @with_users_frames
@@ -36,9 +38,9 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     """``true_fun(*operands) if pred else false_fun(*operands)``, also if `pred` is traced.
 
     If `pred` is traced, both functions are traced, and one of them runs. If it is not, for example outside any
-    transform, only the chosen function is called. Under `vmap` with a mapped `pred`, each function that some example
-    takes runs for all examples, and each example gets its own result: the printed graph shows ``…_for_all``. The
-    functions may read and write outside arrays.
+    transform, only the chosen function is called; under an uncompiled `grad` also if they change objects. Under `vmap`
+    with a mapped `pred`, each function that some example takes runs for all examples, and each example gets its own
+    result: the printed graph shows ``…_for_all``. The functions may read and write outside arrays.
 
     Args:
         pred: a bool, or a number, which is true unless it is 0; no axes.
@@ -62,8 +64,9 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
 
 def _cond(pred: Any, true_fun: Any, false_fun: Any, operands: tuple[Any, ...]) -> Any:
     _check_number("cond: pred", pred)
-    if _is_known(pred):
-        return (true_fun if pred else false_fun)(*operands)
+    if _is_known(pred, true_fun, false_fun):
+        with running_bodies() as ready:
+            return ready(true_fun if pred else false_fun)(*operands)
     return _choose("cond", nonzero_mask, pred, (false_fun, true_fun), operands)
 
 
@@ -102,8 +105,9 @@ def _switch(index: Any, branches: tuple[Callable[..., Any], ...], operands: tupl
     if type_.dtype.kind not in "iub":
         raise TransformTypeError(f"switch: index must be an integer, not {type_}")
     last = len(branches) - 1
-    if _is_known(index):
-        return branches[min(max(int(index), 0), last)](*operands)
+    if _is_known(index, *branches):
+        with running_bodies() as ready:
+            return ready(branches[min(max(int(index), 0), last)])(*operands)
     return _choose("switch", lambda value: _as_index(value, last), index, branches, operands)
 
 
@@ -124,9 +128,16 @@ def _check_number(what: str, given: Any) -> ArrayType:
     return found
 
 
-def _is_known(choice: Any) -> bool:
-    """Whether a choice can be made now; an outside array may have another value in the next call."""
-    return current_trace() is None or not (is_traced(choice) or isinstance(choice, np.ndarray))
+def _is_known(choice: Any, *functions: Callable[..., Any]) -> bool:
+    """Whether a choice among functions can be made now; an outside array may have another value in the next call.
+
+    While a derivative is computed, it is made for functions that may change objects. Others are traced, so that the
+    types of their results agree.
+    """
+    trace = current_trace()
+    if trace is None or not (is_traced(choice) or isinstance(choice, np.ndarray)):
+        return True
+    return trace.is_evaluating and may_change_objects(*functions)
 
 
 # ---- a choice that is recorded ---------------------------------------------------------------------

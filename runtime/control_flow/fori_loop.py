@@ -23,6 +23,7 @@ from ..eager.run import require_function
 from ..tracebacks import with_users_frames
 from ..trees import structure
 from .carry import Carry
+from .python_loop import PythonLoop, running_bodies, runs_in_python
 from .scan import Slices, run_loop
 from .while_loop import run_while
 
@@ -66,6 +67,10 @@ def _fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any) -> 
         if _is_known(bound) and not -(2**63) <= int(bound) < 2**63:
             raise TransformArgumentError(f"{where}: {name} must fit into 64 bits with a sign, but is {bound}")
     carry = Carry(where, "init", init)
+    if not isinstance(lo, SymbolicSize) and not isinstance(hi, SymbolicSize):
+        is_counted = _is_known(lo) and _is_known(hi)
+        if runs_in_python([lo, hi, *carry.leaves], body, in_batches=is_counted, keeps_all=True):
+            return _in_python(where, int(lo), int(hi), body, carry)
     if _is_known(lo) and _is_known(hi):
         last = _known_loop(where, _whole(lo), _whole(hi), body, carry)
     else:
@@ -99,6 +104,15 @@ def _known_loop(where: str, lo: int, hi: int, body: Callable[[Any, Any], Any], c
     )
     last, _ = run_loop(step, carry, Slices([], [], length), {}, None, first=lo)
     return last
+
+
+def _in_python(where: str, lo: int, hi: int, body: Callable[[Any, Any], Any], carry: Carry) -> Any:
+    loop = PythonLoop(where, body, carry)
+    with running_bodies() as ready:
+        step = ready(body)
+        for i in range(lo, hi):
+            loop.follow(step(i, optree.tree_unflatten(carry.tree, loop.leaves)))
+    return optree.tree_unflatten(carry.tree, loop.leaves)
 
 
 def _until(where: str, lo: Any, hi: Any, body: Callable[[Any, Any], Any], carry: Carry) -> list[Any]:

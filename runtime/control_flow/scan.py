@@ -28,6 +28,7 @@ from ..tracebacks import with_users_frames
 from ..trees import flatten, show, structure
 from .carry import Carry
 from .checkpointed_scan import scan_in_blocks
+from .python_loop import PythonLoop, Stacks, running_bodies, runs_in_python, separate
 
 
 @with_users_frames
@@ -42,9 +43,9 @@ def scan(
 ) -> Any:
     """A loop that runs ``carry, y = f(carry, x)`` for the slices x of `xs`, and stacks the y.
 
-    `f` is traced once, and the compiled loop is a loop. It works under every transform; the gradient of n steps takes
-    time and memory proportional to n. Writes of `f` to outside arrays are kept; writes to `carry` and `x` stay
-    inside.
+    A compiled function traces `f`, and the compiled loop is a loop; outside of any transform it is one of Python. It
+    works under every transform; the gradient of n steps takes time and memory proportional to n. Writes of `f` to
+    outside arrays are kept; writes to `carry` and `x` stay inside.
 
     Args:
         f: the step, from ``(carry, x)`` to ``(carry, y)``. It must return the carry in the structure, shapes and dtypes
@@ -89,6 +90,11 @@ def _scan(
         loop["unroll"] = int(unroll)
     every = _block_length(where, checkpoint_every, slices.length)
     carry = Carry(where, "init", init)
+    is_short = not isinstance(slices.length, SymbolicSize) and slices.length > 0
+    if is_short and runs_in_python(
+        [*carry.leaves, *slices.leaves], f, in_batches=True, keeps_all=checkpoint_every is None
+    ):
+        return _in_python(where, f, carry, xs, slices.length, reverse=reverse)
     tree = structure(((init, xs), {}))
     step = carry.settle(
         lambda: NestedFunction(where, f, tree, [*carry.arguments(), *slices.arguments], repeats=True),
@@ -97,6 +103,23 @@ def _scan(
     last, stacks = run_loop(step, carry, slices, loop, every)
     carry_tree, y_tree = step.tree.children()
     return optree.tree_unflatten(carry_tree, last), optree.tree_unflatten(y_tree, stacks)
+
+
+def _in_python(
+    where: str, f: Callable[..., Any], carry: Carry, xs: Any, length: int, *, reverse: bool
+) -> tuple[Any, Any]:
+    loop = PythonLoop(where, f, carry)
+    stacks = Stacks(loop)
+    leaves, tree = flatten(xs)
+    with running_bodies() as ready:
+        step = ready(f)
+        for place in reversed(range(length)) if reverse else range(length):
+            x = optree.tree_unflatten(tree, [separate(leaf[place]) for leaf in leaves])
+            following, y = loop.pair(step(optree.tree_unflatten(carry.tree, loop.leaves), x))
+            loop.follow(following)
+            stacks.add(y)
+        ys = stacks.stacked(reverse=reverse)
+    return optree.tree_unflatten(carry.tree, loop.leaves), ys
 
 
 def _carried_tree(step: NestedFunction) -> Any:

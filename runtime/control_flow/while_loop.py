@@ -1,6 +1,7 @@
 """`while_loop`: steps as long as a condition on their carry holds."""
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any
 
 import optree
@@ -19,6 +20,7 @@ from ..int_options import int_option
 from ..tracebacks import with_users_frames
 from ..trees import show, structure
 from .carry import Carry
+from .python_loop import PythonLoop, holds, running_bodies, runs_in_python
 
 
 @with_users_frames
@@ -27,7 +29,8 @@ def while_loop(
 ) -> Any:
     """A loop that runs ``carry = body(carry)`` as long as ``cond(carry)`` holds.
 
-    Both functions are traced once, and the compiled loop is a loop. Under `vmap`, if the condition differs between
+    A compiled function traces both functions, and the compiled loop is a loop; outside of any transform it is one of
+    Python. Under `vmap`, if the condition differs between
     examples, it runs until all are done, and those that are done keep their values. `body` may write to outside
     arrays.
 
@@ -59,9 +62,22 @@ def while_loop(
 def _while_loop(cond: Any, body: Any, init: Any, max_steps: int | None) -> Any:
     where = f"while_loop({describe(body)})"
     limit = {} if max_steps is None else {"max_steps": int_option(where, "max_steps", max_steps)}
-    return optree.tree_unflatten(
-        structure(init), run_while(where, Carry(where, "init", init), cond, body, limit)
-    )
+    carry = Carry(where, "init", init)
+    if runs_in_python(carry.leaves, cond, body, in_batches=False, keeps_all=True):
+        return _in_python(where, cond, body, carry, limit.get("max_steps"))
+    return optree.tree_unflatten(structure(init), run_while(where, carry, cond, body, limit))
+
+
+def _in_python(where: str, cond: Any, body: Any, carry: Carry, max_steps: int | None) -> Any:
+    loop = PythonLoop(where, body, carry)
+    turns = range(max_steps) if max_steps is not None else count()
+    with running_bodies() as ready:
+        test, step = ready(cond), ready(body)
+        for _ in turns:
+            if not holds(where, cond, test(optree.tree_unflatten(carry.tree, loop.leaves))):
+                break
+            loop.follow(step(optree.tree_unflatten(carry.tree, loop.leaves)))
+    return optree.tree_unflatten(carry.tree, loop.leaves)
 
 
 def run_while(

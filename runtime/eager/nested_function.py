@@ -65,6 +65,16 @@ def key(array: Any) -> Hashable:
     return id(array._storage) if is_traced(array) else id(array)
 
 
+def name_with_line(function: Callable[..., Any]) -> str:
+    """A function and its line: ``step (model.py:12)``."""
+    code = getattr(function, "__code__", None)
+    name = describe(function)
+    if code is None:
+        return name
+    location = location_at(code.co_filename, code.co_firstlineno)
+    return f"{name} ({str(location).split('  ', maxsplit=1)[0]})"
+
+
 class NestedFunction:
     """A traced function: its result, its captured arrays, and the arrays that it writes to."""
 
@@ -120,13 +130,7 @@ class NestedFunction:
         return Result(leaf_type(leaf.value, path), weak_type(leaf.value), True, -1, leaf.value)
 
     def __str__(self) -> str:
-        """The function and its line: ``step (model.py:12)``."""
-        code = getattr(self.function, "__code__", None)
-        name = describe(self.function)
-        if code is None:
-            return name
-        location = location_at(code.co_filename, code.co_firstlineno)
-        return f"{name} ({str(location).split('  ', maxsplit=1)[0]})"
+        return name_with_line(self.function)
 
     def record(
         self, arguments: Sequence[Value], captured: dict[Hashable, Value]

@@ -62,7 +62,7 @@ FAULTS: dict[str, tuple[Callable[[], Any], type[Exception]]] = {
         lambda: tm.compile(lambda x: tm.cond(x[0, 0] > 0, lambda x: x, lambda x: (x, x), x))(X),
         errors.BranchMismatchError,
     ),
-    "a carry": (lambda: tm.scan(lambda c, x: (c[None], x), 1.0, X), errors.CarryMismatchError),
+    "a carry": (lambda: tm.scan(lambda c, x: (c[None], x), np.ones(()), X), errors.CarryMismatchError),
     "a loop": (lambda: tm.while_loop(lambda c: True, lambda c: (c, c), X), errors.TracemillError),
     "a custom rule": (lambda: tm.grad(lambda x: np.sum(ruled(x)))(X), errors.ShapeError),
     "a backend": (lambda: tm.compile(np.sin, backend="cobol"), errors.BackendError),

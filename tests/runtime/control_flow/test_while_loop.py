@@ -232,7 +232,7 @@ def test_the_bodies_of_loops_may_write_to_arrays_from_outside() -> None:
 
 
 BAD_LOOPS: Sequence[tuple[Callable[[], Any], type[Exception], str]] = (
-    (lambda: tm.while_loop(lambda c: c, lambda c: (c, c), 0), CarryMismatchError, r"receives \* and returns \(\*,"),
+    (lambda: tm.while_loop(lambda c: c, lambda c: (c, c), 1), CarryMismatchError, r"receives \* and returns \(\*,"),
     (lambda: tm.while_loop(lambda c: c, lambda c: c * 1j, np.ones(())), CarryMismatchError, r"and returns c128"),
     (lambda: tm.while_loop(lambda c: c > 0, lambda c: c, np.ones(2)), TransformTypeError, r"not bool\[2\]: use .any"),
     (lambda: tm.while_loop(lambda c: (c, c), lambda c: c, 1), TransformTypeError, r"bool or number, not \(\*, \*\)"),

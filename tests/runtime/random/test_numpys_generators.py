@@ -60,20 +60,35 @@ def test_numpys_generators_are_refused_while_compiling(f: Callable[..., Any], na
         tm.compile(f)(np.ones(2))
 
 
+LOOPS: list[Callable[[Any], Any]] = [
+    lambda x: tm.map(drawing_from_numpys, x),
+    lambda x: tm.scan(lambda c, x: (c, drawing_from_numpys(x)), (), x),
+    lambda x: tm.fori_loop(0, 2, lambda i, c: drawing_from_numpys(c), x),
+    lambda x: tm.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, drawing_from_numpys(c[1])), (1, x))[1],
+]
+
+
 @pytest.mark.parametrize(
     "looped",
     [
         tm.vmap(drawing_from_numpys),
-        lambda x: tm.map(drawing_from_numpys, x),
         lambda x: tm.map(drawing_from_numpys, x, batch_size=1),
-        lambda x: tm.scan(lambda c, x: (c, drawing_from_numpys(x)), (), x),
-        lambda x: tm.fori_loop(0, 2, lambda i, c: drawing_from_numpys(c), x),
-        lambda x: tm.while_loop(lambda c: np.sum(c) < 9, drawing_from_numpys, x),
+        *map(tm.compile, LOOPS),
     ],
 )
 def test_numpys_generators_are_refused_in_what_is_traced_once_and_runs_often(looped: Any) -> None:
     with pytest.raises(RandomStateError, match=r"drew from NUMPYS, a generator of NumPy's(.|\n)*frozen"):
         looped(np.ones(2))
+
+
+@pytest.mark.parametrize("looped", LOOPS)
+def test_each_turn_of_an_uncompiled_loop_draws(looped: Any) -> None:
+    state = NUMPYS.bit_generator.state
+    found = looped(np.ones(2))
+    NUMPYS.bit_generator.state = state
+    drawn = NUMPYS.normal(size=2)
+    expected = 1 + drawn if looped in LOOPS[:2] else 1 + drawn[0] + drawn[1]
+    np.testing.assert_allclose(found if looped not in LOOPS[1:2] else found[1], expected)
 
 
 class Sampler:
