@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
+import numpy as np
+
 from .affine import Affine, Index
 from .errors import InternalError
-from .ir import ArrayType, Call, Graph, Value, called
+from .ir import ArrayType, Call, Constant, Graph, Value, called
 from .symbolic_size import is_known
 
 # The rules. `params` are the parameters of the call, passed by keyword. A rule of an op with one output may return it
@@ -224,6 +226,21 @@ def effects_in(graph: Graph) -> frozenset[str]:
         own = {effect for call in graph.calls if (effect := lookup(call.op).effect) is not None}
         found = graph.facts["effects"] = frozenset(own.union(*map(effects_in, called(graph.calls))))
     return found
+
+
+def failure_of(call: Call) -> type[Exception] | None:
+    """The class of the error that NumPy raises for some values of the operands of a call; None if there is none."""
+    if lookup(call.op).may_fail:
+        return np.linalg.LinAlgError
+    return None if is_natural_power(call) else ValueError
+
+
+def is_natural_power(call: Call) -> bool:
+    """Whether a call cannot be an integer to a negative power, for which NumPy raises an error."""
+    if call.op != "power" or call.inputs[0].dtype.kind != "i":
+        return True
+    exponent = call.inputs[1]
+    return isinstance(exponent, Constant) and bool((exponent.array >= 0).all())
 
 
 def is_view(call: Call) -> bool:

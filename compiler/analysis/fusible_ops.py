@@ -7,8 +7,8 @@ A fused kernel is a call of the op ``kernel`` that holds a graph of these. `pass
 from typing import Final
 
 from ..dtypes import is_half
-from ..ir import Call, Constant, Value
-from ..op import is_move, lookup
+from ..ir import Call
+from ..op import is_move, is_natural_power, lookup
 from ..params import int_param, ints_param
 
 REDUCTIONS: Final = frozenset({"all", "any", "argmax", "argmin", "max", "min", "prod", "sum"})
@@ -46,14 +46,3 @@ def is_loop_call(call: Call) -> bool:
     if not is_natural_power(call):
         return False
     return is_elementwise(call) or is_move(call) or call.op in REDUCTIONS or call.op in PLACES
-
-
-def is_natural_power(call: Call) -> bool:
-    """Whether a call cannot be an integer to a negative power, for which NumPy raises an error."""
-    if call.op != "power" or call.inputs[0].dtype.kind != "i":
-        return True
-    return _is_natural(call.inputs[1])
-
-
-def _is_natural(value: Value) -> bool:
-    return isinstance(value, Constant) and bool((value.array >= 0).all())

@@ -2,7 +2,7 @@
 
 from ...compiler.builder import bind
 from ...compiler.ir import Value
-from ...compiler.op import lookup
+from ...compiler.op import is_natural_power, lookup
 from ...compiler.value_ops import broadcast_to, constant, where
 from .constants import either_number, is_number, uniform
 from .rule import Site, rule
@@ -36,10 +36,16 @@ def _where_not(site: Site) -> Value | None:
 
 @rule("where(c, f(where(c, x, n)), y) → where(c, f(x), y)", "where")
 def _where_twice(site: Site) -> Value | None:
-    """The inner choice kept slopes finite and errors away, which no longer matter here: its other side is not seen."""
+    """The inner choice kept slopes finite and floating-point errors away, which no longer matter here: its other side
+    is not seen. Where it keeps negative exponents away from integers, it stays."""
     condition, chosen, other = site.inputs
     made = site.producer.get(chosen)
-    if made is None or not lookup(made.op).spelling or not site.used_once(chosen):
+    if (
+        made is None
+        or not lookup(made.op).spelling
+        or not is_natural_power(made)
+        or not site.used_once(chosen)
+    ):
         return None
     inner = [site.made_by(value, "where") for value in made.inputs]
     inputs = [

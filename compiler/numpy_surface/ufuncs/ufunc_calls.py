@@ -15,7 +15,7 @@ from ...memory_layout.layout import Layout, dense_layout, layout_of, row_major
 from ...memory_layout.result_layouts import direct_layout, elementwise_layout, joint_questions
 from ...nesting import shown
 from ...op import all_ops
-from ...symbolic_size import SymbolicSize, is_known, is_one, joint_shape, same_shape
+from ...symbolic_size import SymbolicSize, is_empty, is_known, is_one, joint_shape, same_shape
 from ...tracing.array_values import PYTHON_NUMBERS, as_value
 from ...tracing.foreign_memory import ForeignMemory
 from ...tracing.outside.adoption import adopt_for_write
@@ -201,7 +201,7 @@ def _is_numpys(ufunc: Any) -> bool:
 
 
 def _refuse_negative_power(x: Value, y: Value) -> None:
-    if x.dtype.kind != "i":
+    if x.dtype.kind != "i" or is_empty(x.shape) or is_empty(y.shape):
         return
     known = require_trace().concrete(y)
     if known is not None and (known < 0).any():

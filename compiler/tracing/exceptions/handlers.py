@@ -9,12 +9,10 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any
 
-import numpy as np
-
 from ...callers.user_code import user_location
 from ...errors import ConcretizationError
 from ...ir import Call, called
-from ...op import lookup
+from ...op import failure_of
 from ..array_values import as_value
 from ..trace import RAISES_ON_VALUES, Trace, current_trace, require_trace
 from ..values_in_call import guarded_truth
@@ -61,8 +59,9 @@ def _note_handler(trace: Trace, classes: Callable[[], Any]) -> None:
 def _note_errors(trace: Trace, calls: Sequence[Call], classes: Callable[[], Any]) -> None:
     """Note errors that the program may raise for these calls, although the user's handlers wait for them."""
     for call in calls:
-        if lookup(call.op).may_fail and _handles(classes, np.linalg.LinAlgError()):
-            trace.outermost().unhandled_errors.append((np.linalg.LinAlgError, call.location))
+        failure = failure_of(call)
+        if failure is not None and _handles(classes, failure()):
+            trace.outermost().unhandled_errors.append((failure, call.location))
         if call.op == "check_index" and _handles(classes, IndexError()):
             trace.outermost().unhandled_errors.append((IndexError, call.location))
         for graph in called((call,)):

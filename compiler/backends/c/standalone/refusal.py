@@ -2,10 +2,9 @@
 
 from typing import Final
 
-from ....analysis.fusible_ops import is_natural_power
 from ....errors import ExportError
 from ....ir import Call, called
-from ....op import has_effect, lookup
+from ....op import has_effect, is_natural_power, lookup
 from ..steps.matrices import MATRIX_STEPS
 
 INSTEAD: Final = "export as a bundle or as Python"

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ....affine import Variable
-from ....analysis.fusible_ops import PLACES, REDUCTIONS, is_elementwise, is_natural_power
+from ....analysis.fusible_ops import PLACES, REDUCTIONS, is_elementwise
 from ....dtypes import real_dtype
 from ....ir import ArrayType, Call, Constant, Graph
 from ....loops.lower import lower
 from ....loops.nest import Block, Buffer, Local, Loop
 from ....loops.walk import places, statements
-from ....op import is_move
+from ....op import is_move, is_natural_power
 from ....symbolic_size import SymbolicSize, is_known
 from ...python.text import wrapped
 from ..choice import RULES, Choice
