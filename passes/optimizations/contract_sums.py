@@ -11,6 +11,7 @@ from ...compiler.symbolic_size import SymbolicSize, same_shape, typical
 from ...compiler.value_ops import dot, reshape
 from ..rewrite import Rewriter
 from ..simplification.remove_dead_code import remove_dead_code
+from ..simplification.share_subexpressions import share_subexpressions
 
 LONGEST: Final = 1024
 """BLAS adds at most this many terms: its rounding error grows faster with their number than that of pairwise sums."""
@@ -42,11 +43,12 @@ def contract_sums(graph: Graph) -> Graph:
         sum_3: f64[10] = sum(sum_2, axes=(1,))
 
     Products are kept if another call needs them, or if their rows are short or of unknown length. Rows of more than
-    1024 entries are cut into blocks if these can be equally long, and if they lie in memory one after the other, as
-    what calls have made does. Nested graphs are changed, too.
+    1024 entries are cut into blocks if these can be equally long. Sums of other values than products, and along
+    several axes, are cut only if a call has made what is summed, whose elements lie in memory in order. Nested graphs
+    are changed, too.
     """
     contracted = _Contractor(graph).run()
-    return contracted if contracted is graph else remove_dead_code(contracted)
+    return contracted if contracted is graph else remove_dead_code(share_subexpressions(contracted))
 
 
 class _Contractor(Rewriter):
@@ -83,7 +85,10 @@ class _Contractor(Rewriter):
         if length <= LONGEST:
             return None if y is None or len(axes) > 1 else _products(x, y)
         block = _block(length)
-        if block is None or typical(value.type.size) < WORTH or not all(map(self.is_in_order, (x, y or x))):
+        if block is None or typical(value.type.size) < WORTH:
+            return None
+        is_cut = len(axes) == 1 and (y is not None or not kept)
+        if not is_cut and not all(map(self.is_in_order, (x, y or x))):
             return None
         shape = (*value.shape[:kept], length // block, block)
         x = reshape(x, shape)
@@ -102,7 +107,8 @@ class _Contractor(Rewriter):
         return value, None
 
     def is_in_order(self, value: Value) -> bool:
-        """Whether the elements of a value are known to lie in memory in their order, so that blocks are views."""
+        """Whether the elements of a value are known to lie in memory in their order, so that several axes can become
+        one without a copy, and rows are contiguous."""
         call: Call | None = self.producer.get(value)
         return call is not None and not is_view(call)
 

@@ -47,6 +47,26 @@ def _where(call: Call, scope: Scope, target: str | None) -> list[str]:
     ]
 
 
+@form("sign", into=True, overwrites=(0,))
+def _sign(call: Call, scope: Scope, target: str | None) -> list[str]:
+    """Large floats scaled until the smallest is 1, between −1 and 1: `np.sign` branches at each element, which takes 30
+    times as long if the processor cannot predict the signs. The sum with 0 makes 0 of −0."""
+    (x,), (output,) = call.inputs, call.outputs
+    exponent = {"float32": 75, "float64": 537}.get(output.dtype.name)
+    if exponent is None or (target is None and typical(output.type.nbytes) < LARGE):
+        return write_ufunc(call, scope, target)
+    scale, low, high, zero = (
+        scope.array(Constant(np.array(number, output.dtype))) for number in (2.0**exponent, -1, 1, 0)
+    )
+    name = scope.name(call)
+    return [
+        *assigned(name, "np.multiply", [scope.array(x), scale, *([f"out={target}"] if target else [])]),
+        f"    np.multiply({name}, {scale}, out={name})",
+        f"    {name}.clip({low}, {high}, out={name})",
+        f"    np.add({name}, {zero}, out={name})",
+    ]
+
+
 @form("floor_divide", "remainder", into=True, overwrites=(0, 1))
 def _divided(call: Call, scope: Scope, target: str | None) -> list[str]:
     """Bits, where the divisor is a power of two: remainders of integers take 50 times as long, and quotients twice.

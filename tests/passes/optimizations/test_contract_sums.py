@@ -52,7 +52,7 @@ def checked(graph: Graph) -> Graph:
         ("f64[2, 3, 1024]", ["dot"]),
         ("f32[4, 127]", ["multiply", "sum"]),  # short rows
         ("f32[1025]", ["multiply", "sum"]),  # which BLAS would add less exactly
-        ("f32[20, 2048]", ["multiply", "sum"]),  # of arguments, whose blocks may have to be copied
+        ("f32[20, 2048]", ["reshape", "reshape", "dot", "sum"]),
         ("c128[3]", ["multiply", "sum"]),
         ("i64[3]", ["multiply", "sum"]),
         ("f64[0]", ["multiply", "sum"]),
@@ -66,6 +66,7 @@ def test_a_sum_of_products_is_a_contraction(shape: str, made: list[str]) -> None
 
 def test_a_sum_of_squares_is_a_contraction_of_an_array_with_itself() -> None:
     assert ops(checked(recorded(of_squares, "f64[7]"))) == ["dot"]
+    assert ops(checked(recorded(of_squares, "f64[65536]"))) == ["reshape", "dot", "sum"]
 
 
 @pytest.mark.parametrize("axes", [(0,), (0, 1), ()])
@@ -112,9 +113,13 @@ def test_long_rows_of_products_that_calls_have_made_are_contracted_in_blocks() -
     assert ops(checked(graph)) == ["exp", "sin", "reshape", "reshape", "dot", "sum"]
 
 
-def test_long_rows_of_views_stay() -> None:
+def test_long_rows_of_views_and_arguments_stay() -> None:
+    """Their elements may lie far apart."""
     graph = recorded(lambda x: total(fn.transpose(bind("exp", x), (1, 0)), 1), "f64[3000, 10]")
     assert contract_sums(graph) is graph
+    graph = recorded(lambda x: total(x, 1), "f64[10, 3000]")
+    assert contract_sums(graph) is graph
+    assert ops(checked(recorded(lambda x: total(x, 0), "f64[30000]"))) == ["reshape", "sum", "sum"]
 
 
 def test_matrices_may_have_any_number_of_rows() -> None:

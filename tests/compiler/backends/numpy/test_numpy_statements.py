@@ -179,3 +179,18 @@ def test_a_text_among_parameters_stays_one_text_in_a_quoted_meaning(text: str) -
     assert quoted is not None
     constants = [node.value for node in ast.walk(ast.parse(quoted)) if isinstance(node, ast.Constant)]
     assert constants == [text]
+
+
+@pytest.mark.parametrize("dtype", ["f16", "f32", "f64", "i32"])
+@pytest.mark.parametrize("is_own", [False, True])
+def test_signs_of_large_arrays_are_numpys(dtype: str, is_own: bool) -> None:
+    """Of special numbers, too, whether the signs replace what a call has made or not."""
+    graph = recorded(lambda x: bind("sign", fn.negative(x) if is_own else x), f"{dtype}[16384]")
+    (value,) = graph.inputs
+    x = np.random.default_rng(0).integers(-2, 3, 16384).astype(value.dtype)
+    if value.dtype.kind == "f":
+        info = np.finfo(value.dtype)
+        special = [0.0, -0.0, np.nan, np.inf, info.max, info.tiny, info.smallest_subnormal]
+        x[: 2 * len(special)] = [*special, *(-number for number in special)]
+    (found,) = compiled(graph)(x)
+    assert_same([found], [np.sign(-x if is_own else x)])
