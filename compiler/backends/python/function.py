@@ -65,13 +65,17 @@ def unplanned(graph: Graph, module: Module, parameters: Sequence[str]) -> "Funct
 
 
 def planned_nested(nested: Nested, module: Module, parameters: Sequence[str]) -> "Function":
-    """The function of a nested graph: its results are new memory if they cannot replace an operand."""
+    """The function of a nested graph: its results are new memory if they cannot replace an operand.
+
+    Other large arrays of known sizes are in memory that is kept from call to call.
+    """
     graph = nested.graph
     if nested.is_plain:
         return Function(graph, module, parameters, None, frozenset(), outermost=False)
     known = known_values(graph)
     owned = {graph.inputs[place] for place in nested.owned}
-    plan = plan_memory(graph, partial(memory_in, module), smallest=sys.maxsize, known=known, owned=owned)
+    smallest = sys.maxsize if module.library or is_symbolic(graph) else 0
+    plan = plan_memory(graph, partial(memory_in, module), smallest=smallest, known=known, owned=owned)
     own_results = len(graph.outputs) if nested.own_results is None else nested.own_results
     return Function(graph, module, parameters, plan, known, outermost=False, own_results=own_results)
 

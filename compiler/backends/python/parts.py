@@ -5,6 +5,7 @@ from typing import Final
 from ..large_arrays import LARGE_ARRAY
 from .empty_module import parameters_of
 from .function import has_effects, planned_nested
+from .kept_memory import with_kept_memory
 from .literals import array_text, packed_text, unpacking_text
 from .module import Module
 from .native_library import NativeLibrary
@@ -62,7 +63,9 @@ def nested_functions(module: Module, done: int = 0) -> list[list[str]]:
         graph = nested.graph
         function = planned_nested(nested, module, parameters_of(graph, module))
         function.write()
-        outside = ["outside"] if has_effects(graph) else []
-        functions.append(function.text(name, (*outside, *module.sizes_in(graph))))
+        first = (*(["outside"] if has_effects(graph) else []), *module.sizes_in(graph))
+        functions += (
+            with_kept_memory(function, name, first) if function.buffers else [function.text(name, first)]
+        )
         done += 1
     return functions
