@@ -5,6 +5,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from ...compiler.analysis.fusible_ops import REDUCTIONS
+from ...compiler.analysis.peak_memory import peak_memory
 from ...compiler.analysis.tiling_axes import Tiling, input_axes, params_of_part, tiling_of, with_rows
 from ...compiler.builder import Builder, bind, inline, recording
 from ...compiler.free_sizes import is_symbolic, sizes_in_graph
@@ -21,6 +22,9 @@ from .fuse import fuse
 TILE_BYTES = 1 << 18
 """The bytes of the largest value of a tile. A few such values fit into the cache of a core, yet statements run long
 enough that the cost of calling them is small and other threads need not wait for the GIL."""
+
+CACHED = 4
+"""The cache of a core has room for this many values of that size."""
 
 SMALLEST = 1 << 20
 """The values of kernels whose largest value has fewer bytes stay in the cache anyway."""
@@ -121,13 +125,21 @@ class _Tiler(Rewriter):
         tiling = tiling_of(graph, most_row_bytes=4 * self.tile_bytes)
         if tiling is None or not self._is_worth_it(graph, tiling):
             return inline(graph, inputs)
-        rows = _rows(tiling.length, max(1, self.tile_bytes // tiling.row_bytes))
+        rows = _rows(tiling.length, max(1, self._most_rows(graph, tiling)))
         if typical(tiling.length) < 2 * rows:
             return inline(graph, inputs)
         tiles = _Tiles(graph, tiling, rows, dict(zip(graph.inputs, inputs, strict=True)))
         if self.only_larger and tiles.whole is None:
             return inline(graph, inputs)
         return tiles.record(self)
+
+    def _most_rows(self, graph: Graph, tiling: Tiling) -> int:
+        """As many as `tile_bytes` allow, or twice as many if all values that are alive at one time still fit into the
+        cache: the statements of longer tiles cost less."""
+        rows = self.tile_bytes // tiling.row_bytes
+        alive = peak_memory(graph) + sum(value.type.nbytes for value in graph.inputs)
+        twice = 2 * rows * typical(alive) // max(1, typical(tiling.length))
+        return 2 * rows if twice <= CACHED * self.tile_bytes else rows
 
     def _is_worth_it(self, graph: Graph, tiling: Tiling) -> bool:
         traffic = [

@@ -88,7 +88,25 @@ def test_an_array_of_all_pairs_is_never_made() -> None:
     graph = tile(kernel_of(attraction, np.ones((3000, 3))))
     tiles = the_tiles(graph)
     assert tiles["cuts"] == (0, None)
-    assert [value.shape for value in tiles["graph"].inputs] == [(3, 3), (3000, 3)]
+    assert [value.shape for value in tiles["graph"].inputs] == [(6, 3), (3000, 3)]
+
+
+def test_tiles_are_twice_as_long_if_everything_that_they_need_at_one_time_fits_into_the_cache() -> None:
+    def nearest(x: Any, y: Any) -> Any:
+        return np.min(np.sum(np.abs(x[:, None, :] - y), axis=-1), axis=1)
+
+    def chain(x: Any, y: Any) -> Any:
+        apart = x[:, None, :] - y
+        return np.min(np.sum(np.sin(apart) * np.cos(apart) * np.exp(apart) + apart, axis=-1), axis=1)
+
+    arrays = np.ones((512, 16)), np.ones((250, 16))  # the largest value has 32 kB per row
+    lengths = [
+        the_tiles(tile(kernel_of(function, *arrays), tile_bytes=1 << 17, smallest=0))["graph"]
+        .inputs[0]
+        .shape[0]
+        for function in (nearest, chain)
+    ]
+    assert lengths == [8, 4]
 
 
 def test_along_rows_too_long_for_a_tile_the_columns_are_cut() -> None:
