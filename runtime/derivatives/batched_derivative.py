@@ -21,7 +21,7 @@ from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.value_ops import broadcast_to
 from ..batching.batched_trace import BatchedTrace, MustTraceSingleExamplesError
 from ..evaluation.evaluated_array import EvaluatedArray, new_result
-from ..evaluation.evaluated_call import EvaluatedCall, Result
+from ..evaluation.evaluated_call import EvaluatedCall, Result, refuse_calls_since
 from ..evaluation.evaluated_memory import Evaluated, elements
 from ..evaluation.evaluating import Evaluating
 from ..evaluation.linear_graph import linear_graph
@@ -48,9 +48,16 @@ class _BatchedCall(EvaluatedCall):
         self.batch, self.trace, self.leaves, self.outside = batch, home, [], []
         self.values: list[Value] = []
         """The arrays of the result, for one example."""
-        with home.keeping_calls():
-            filled = [self._entering(leaf, is_chosen) for leaf, is_chosen in zip(leaves, chosen, strict=True)]
-            self._run_in(home, function, tree, leaves, filled)
+        number = home.next_number()
+        try:
+            with home.keeping_calls():
+                filled = [
+                    self._entering(leaf, is_chosen) for leaf, is_chosen in zip(leaves, chosen, strict=True)
+                ]
+                self._run_in(home, function, tree, leaves, filled)
+        except MemoryError as error:
+            refuse_calls_since(error, function_name(function), home, number)
+            raise
 
     def _run_in(
         self,

@@ -27,6 +27,7 @@ from ..evaluation.evaluated_call import EvaluatedCall, Result, refuse_many_calls
 from ..evaluation.evaluated_memory import Evaluated
 from ..evaluation.evaluating import Evaluating
 from ..evaluation.linear_graph import linear_graph
+from ..evaluation.memory_reserve import reporting_lack_of_memory
 from ..evaluation.nodes import Node
 from ..evaluation.operand_types import operand_type
 from ..evaluation.sweep import Tangents, pull_back, push_forward, reached
@@ -151,7 +152,8 @@ class EvaluatedDerivative(DifferentiatedCall):
                 for one, type in zip(found, self.primal_types, strict=True)
             ]
         except MemoryError as error:
-            refuse_many_calls(error, self.name, self._kept_calls)
+            with reporting_lack_of_memory():
+                refuse_many_calls(error, self.name, self._kept_calls)
             raise
         finally:
             end_quiet(quiet)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...compiler.builder import current_builder
+from ...compiler.callers.function_names import function_name
 from ...compiler.callers.user_code import user_location
 from ...compiler.errors import EscapedTracerError
 from ...compiler.frontend.program import ArrayOutput
@@ -14,7 +15,7 @@ from ...compiler.ir import ArrayType
 from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.traced_memory import is_traced
 from ..evaluation.evaluated_array import EvaluatedArray, new_number, new_result
-from ..evaluation.evaluated_call import EvaluatedCall, Result
+from ..evaluation.evaluated_call import EvaluatedCall, Result, refuse_calls_since
 from ..evaluation.evaluated_memory import Evaluated, EvaluatedMemory, elements
 from ..evaluation.evaluating import Evaluating
 from ..evaluation.nodes import Node
@@ -38,12 +39,19 @@ class NestedCall(EvaluatedCall):
     ) -> None:
         """`chosen` marks the leaves that are differentiated."""
         self.trace, self.leaves, self.outside = home, [], []
-        with home.keeping_calls():
-            filled = [self._entering(leaf, is_chosen) for leaf, is_chosen in zip(leaves, chosen, strict=True)]
-            shared = SharedArguments(function, tree, leaves, filled, home)
-            result = self._called(function, tree, filled)
-            shared.refuse_writes()
-            self._read(result)
+        number = home.next_number()
+        try:
+            with home.keeping_calls():
+                filled = [
+                    self._entering(leaf, is_chosen) for leaf, is_chosen in zip(leaves, chosen, strict=True)
+                ]
+                shared = SharedArguments(function, tree, leaves, filled, home)
+                result = self._called(function, tree, filled)
+                shared.refuse_writes()
+                self._read(result)
+        except MemoryError as error:
+            refuse_calls_since(error, function_name(function), home, number)
+            raise
 
     def _node_of_leaf(self) -> Node:
         node = super()._node_of_leaf()

@@ -31,6 +31,7 @@ from . import functions, indexing, ufuncs
 from .evaluated_array import EvaluatedArray, new_number, new_result
 from .evaluated_memory import Evaluated, EvaluatedMemory, RunAgainError, copied, elements
 from .evaluating import Evaluating
+from .memory_reserve import reporting_lack_of_memory
 from .nodes import Node
 from .operand_types import operand_type
 from .recorded_sweep import Copied
@@ -108,7 +109,8 @@ class EvaluatedCall:
             self.kept_calls = self._kept_calls() if trace.keeps_calls else 0
             self.meets_variables = bool(trace.variables) or any(map(is_traced, leaves))
         except MemoryError as error:
-            refuse_many_calls(error, trace.name, self._kept_calls() if trace.keeps_calls else 0)
+            if trace.keeps_calls:
+                refuse_calls_since(error, trace.name, trace, trace.first_number)
             raise
         except ValueError as error:
             if isinstance(error.__cause__, ConcretizationError):  # ``w[0] = x``: NumPy wraps ours in its own
@@ -238,6 +240,12 @@ def refuse_many_calls(error: MemoryError, name: str, kept: int) -> None:
         "derivative",
         user_location(),
     ) from error
+
+
+def refuse_calls_since(error: MemoryError, name: str, trace: Evaluating, number: int) -> None:
+    """The same for the calls that a trace has recorded since a number of `next_number`."""
+    with reporting_lack_of_memory():
+        refuse_many_calls(error, name, trace.next_number() - number)
 
 
 def _request(error: MemoryError) -> str:

@@ -415,6 +415,7 @@ def test_a_derivative_that_needs_too_much_memory_advises_checkpoint() -> None:
 
 OF_NUMBERS = """
 import resource
+import sys
 import numpy as np
 import tracemill as tm
 
@@ -423,27 +424,39 @@ def limit_memory(more):
         used = int(file.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + more, resource.RLIM_INFINITY))
 
-def loss(x):
+def backward(x):
     for _ in range(100_000):
         x = x * 0.999
     limit_memory(1 << 20)
     return x
 
-tm.grad(lambda x: x * 0.999)(0.5)
+def forward(x):
+    limit_memory(8 << 20)
+    for _ in range(1_000_000):
+        x = x * 0.999
+    return x
+
+transform, function = getattr(tm, sys.argv[1]), globals()[sys.argv[2]]
+transform(lambda x: x * 0.999)(0.5)
 try:
-    tm.grad(loss)(0.5)
+    transform(function)(0.5)
 except tm.TracemillError as error:
     print(type(error).__name__, error)
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the memory of a process is limited as on Linux")
-def test_a_backward_pass_through_numbers_that_needs_too_much_memory_advises_checkpoint(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("transform", "function"), [("grad", "backward"), ("grad", "forward"), ("hessian", "forward")]
+)
+def test_a_derivative_of_many_numbers_that_needs_too_much_memory_advises_checkpoint(
+    transform: str, function: str, tmp_path: Path
 ) -> None:
     program = tmp_path / "program.py"
     program.write_text(OF_NUMBERS)
-    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, program, transform, function], capture_output=True, text=True, check=False
+    )
     assert "DerivativeMemoryError there is no memory left" in done.stdout
     assert "Wrap parts of the function in tm.checkpoint" in done.stdout
 
