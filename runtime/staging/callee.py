@@ -60,7 +60,7 @@ _ITERATING: Final = (
     np.array,
     np.asarray,
 )
-_IMPURE: Final = (print, id, type, input, open, setattr, super, object)
+_IMPURE: Final = (breakpoint, print, id, type, input, open, setattr, super, object)
 _FUNCTIONS: Final = (FunctionType, MethodType, BuiltinFunctionType, partial, type)
 _DEFINED: Final = (FunctionType, MethodType)
 _SHOWING_EXCEPTIONS: Final = frozenset(
