@@ -6,17 +6,40 @@ the class that a traced number has in Python. Python matches sequences, mappings
 
 import ast
 from collections.abc import Sequence
+from copy import deepcopy
 from typing import Final
 
 _NUMBERS: Final = frozenset({"bool", "complex", "float", "int"})
+_OF_NUMPY: Final = frozenset(
+    """
+    bool bool_ complex64 complex128 complexfloating double float16 float32 float64 floating generic half inexact int8
+    int16 int32 int64 int_ integer intp number signedinteger single uint uint8 uint16 uint32 uint64 uintp
+    unsignedinteger
+    """.split()
+)
+"""The names of NumPy's classes of numbers."""
 _MATCHING_THEMSELVES: Final = frozenset({"bool", "float", "int", "list", "set", "str", "tuple"})
 """Python's classes whose one positional pattern is for the object itself."""
 
 
-def asks_for_numbers(node: ast.Match) -> bool:
-    """Whether a pattern is for a class of Python's numbers. Python does not see that a traced number is of it."""
+def number_classes(node: ast.Match) -> tuple[list[ast.expr], list[ast.expr]]:
+    """Python's and NumPy's classes of numbers in patterns. Python does not see that a traced number is of them."""
     kinds = [n.cls for case in node.cases for n in ast.walk(case.pattern) if isinstance(n, ast.MatchClass)]
-    return any(isinstance(kind, ast.Name) and kind.id in _NUMBERS for kind in kinds)
+    named = {kind.id: kind for kind in kinds if isinstance(kind, ast.Name) and kind.id in _NUMBERS}
+    of_numpy = {
+        kind.attr: kind for kind in kinds if isinstance(kind, ast.Attribute) and kind.attr in _OF_NUMPY
+    }
+    return [*named.values()], [*of_numpy.values()]
+
+
+def with_classes_of_hooks(pattern: ast.pattern, hooks: str) -> ast.pattern:
+    """A copy of a pattern that asks for the classes of numbers that `hooks` has for Python's."""
+    copied = deepcopy(pattern)
+    for node in ast.walk(copied):
+        if isinstance(node, ast.MatchClass) and isinstance(node.cls, ast.Name) and node.cls.id in _NUMBERS:
+            found = ast.Attribute(ast.Name(hooks, ast.Load()), f"{node.cls.id}_pattern", ast.Load())
+            node.cls = ast.fix_missing_locations(ast.copy_location(found, node.cls))
+    return copied
 
 
 def as_branches(node: ast.Match, subject: str) -> "list[ast.stmt] | None":

@@ -11,7 +11,7 @@ from typing import ClassVar, Final, TypeVar
 from ..callers.user_code import HOOKS
 from .closure_cells import cells_of
 from .expressions import LOAD, ExpressionRewriter, assign, delayed, hook, named, stored
-from .matching import asks_for_numbers
+from .matching import number_classes, with_classes_of_hooks
 from .names import Facts
 from .sites import Block, Region, Site, Unit
 from .source import ITEM, Scope
@@ -57,8 +57,15 @@ class Rewriter(ExpressionRewriter):
             if node.name is not None and looks_at(node):
                 seen.append(assign(node.name, hook("caught", named(node.name))))
             new.body = [*(placed(one, node.body[0]) for one in seen), *new.body]
-        if isinstance(new, ast.Match) and isinstance(node, ast.Match) and asks_for_numbers(node):
-            new.subject = placed(hook("matched", new.subject), node.subject)
+        if isinstance(new, ast.Match) and isinstance(node, ast.Match):
+            kinds = number_classes(node)
+            if any(kinds):
+                given = (ast.Tuple(list(one), LOAD) for one in kinds)
+                new.subject = placed(hook("matched", new.subject, *given), node.subject)
+            new.cases = [
+                ast.match_case(with_classes_of_hooks(old.pattern, HOOKS), case.guard, case.body)
+                for old, case in zip(node.cases, new.cases, strict=True)
+            ]  # Python takes no hooks in patterns
         if isinstance(new, ast.withitem):
             managed: N = ast.withitem(self.managed(new.context_expr), new.optional_vars)  # type: ignore[assignment]
             return managed

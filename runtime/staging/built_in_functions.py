@@ -79,7 +79,7 @@ def built_in_meanings(callee: Callee) -> dict[Any, Callable[..., Any]]:
         sum: _sum,
         **{own: _text(own) for own in (str, repr, format, ascii)},
         np.datetime64: _datetime64,
-        isinstance: _isinstance,
+        isinstance: is_instance,
         **{kind: _numpy_number(kind) for kind in _NUMPY_NUMBERS},
         type: _type,
         sorted: _sorting(callee),
@@ -234,7 +234,7 @@ def _class_name(x: Any) -> str:
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _isinstance(x: Any, kinds: Any) -> bool:
+def is_instance(x: Any, kinds: Any) -> bool:
     """``isinstance``. A traced array or number has the class that it has in Python."""
     return issubclass(_class_of(x), kinds) if _stands_for_something(x) else isinstance(x, kinds)
 

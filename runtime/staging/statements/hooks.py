@@ -44,7 +44,7 @@ from ..operators import (
 )
 from ..tables import get_item, set_item, with_adopted
 from .for_hooks import ForHooks
-from .patterns import matched
+from .patterns import BOOL_PATTERN, COMPLEX_PATTERN, FLOAT_PATTERN, INT_PATTERN, matched
 from .statement_hooks import state
 from .while_hooks import WhileHooks
 
@@ -95,6 +95,8 @@ class Hooks(WhileHooks, ForHooks):
     """The beginning of such a body that a generator leaves and resumes."""
     managed = staticmethod(managed)
     matched = staticmethod(matched)
+    bool_pattern, complex_pattern = BOOL_PATTERN, COMPLEX_PATTERN
+    float_pattern, int_pattern = FLOAT_PATTERN, INT_PATTERN
 
     @staticmethod
     def handles(classes: Callable[[], Any]) -> None:

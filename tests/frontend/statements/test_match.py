@@ -152,14 +152,89 @@ def test_a_traced_number_matches_its_class(given: Any) -> None:
     assert type(found) is type(expected)
 
 
-def test_a_class_of_numbers_in_another_pattern_is_refused_on_traced_numbers() -> None:
-    def total(pair: Any) -> Any:
-        match pair:
-            case (int(a), int(b)):
-                return a + b
-            case _:
-                return 0
+def by_classes_inside(x: Any) -> Any:
+    match x:
+        case (bool(), _):
+            return "bool"
+        case (int(a), int(b)):
+            return "ints", a + b
+        case [float(), b]:
+            return "float", b * 2
+        case [np.ndarray() as a, *_]:
+            return "array", a.sum()
+        case {"rate": float(rate) | int(rate)}:
+            return "rate", rate / 2
+        case (a, complex()) if a is not None:
+            return "complex", a
+        case _:
+            return "none", 0
 
-    assert tm.compile(total)(("a", "b")) == 0
-    with pytest.raises(tm.errors.ConcretizationError, match=r"isinstance\(a, int\)(.|\n)*test_match\.py"):
-        tm.compile(total)((1, 2))
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        (True, 1),
+        (1, 2),
+        (1.5, 2.5),
+        [1.5, np.float64(2.5)],
+        [np.float64(1.5), 2],
+        (np.ones(2), 1.0),
+        {"rate": 3.0},
+        {"rate": 3},
+        {"rate": "a"},
+        ("a", 1j),
+        (1, "b"),
+        (np.float32(1), 2.0),
+        3.0,
+    ],
+)
+def test_a_traced_number_matches_its_class_inside_of_other_patterns(given: Any) -> None:
+    expected = by_classes_inside(given)
+    seen = []
+    tm.vjp(lambda x: (seen.append(by_classes_inside(given)), x)[1], 1.0)
+    for found in (tm.compile(by_classes_inside)(given), seen[0]):
+        assert found == expected
+        assert type(found) is type(expected)
+
+
+def test_a_gradient_goes_through_a_number_in_a_pattern() -> None:
+    def f(x: Any) -> Any:
+        match [x, 2.0]:
+            case [float(a), float(b)] if a > 0:
+                return a**2 * b
+        return x * 0
+
+    for transform in (tm.grad(f), tm.compile(tm.grad(f))):
+        assert transform(3.0) == 12
+    assert tm.grad(f)(-3.0) == 0
+
+
+def test_numpys_classes_of_numbers_inside_of_other_patterns_are_refused_on_traced_numbers() -> None:
+    def f(pair: Any) -> Any:
+        match pair:
+            case [np.float64(), b]:
+                return b * 2
+        return pair[1]
+
+    assert tm.compile(f)(("a", "b")) == "b"
+    with pytest.raises(
+        tm.errors.ConcretizationError, match=r"isinstance\(a, np\.float64\)(.|\n)*test_match\.py"
+    ):
+        tm.compile(f)([np.float64(1), 2.0])
+
+
+def test_a_class_with_the_name_of_pythons_number_is_refused_in_patterns() -> None:
+    class float:  # noqa: N801
+        pass
+
+    def f(x: Any) -> Any:
+        match [x]:
+            case [float()]:
+                return x
+        return x * 2
+
+    assert f(1.0) == 2
+    with pytest.raises(
+        tm.errors.ConcretizationError, match=r"`float` that is not Python's(.|\n)*test_match\.py"
+    ):
+        tm.grad(f)(1.0)
