@@ -16,6 +16,7 @@ from ...tracing.foreign_memory import ForeignMemory
 from ...tracing.traced_array import TracedArray, wrap
 from ...value_ops import convert
 from .exact_comparisons import compared_numbers
+from .fraction_operands import with_fraction
 from .powers import base_of_power, base_of_scalar_power
 from .python_exceptions import refuse_infinite_power, refuse_undefined
 from .ufunc_calls import is_weak
@@ -71,6 +72,8 @@ def operate(ufunc: Any, x: Any, y: Any) -> Any:
             and not array.is_scalar
         ):
             return np.full_like(array, ufunc is np.not_equal, dtype=bool)  # no element is equal
+        if (known := with_fraction(ufunc, x, y)) is not None:
+            return operate(ufunc, *known)
         return NotImplemented
     if (
         ufunc is np.power

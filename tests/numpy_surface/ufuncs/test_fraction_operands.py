@@ -1,0 +1,79 @@
+"""Fractions beside floats are floats, as in Python."""
+
+import operator
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tracemill as tm
+
+HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
+OPERATORS: list[Callable[[Any, Any], Any]] = [
+    operator.add,
+    operator.sub,
+    operator.mul,
+    operator.truediv,
+    operator.floordiv,
+    operator.mod,
+    operator.pow,
+]
+COMPARISONS: list[Callable[[Any, Any], Any]] = [
+    operator.lt,
+    operator.le,
+    operator.gt,
+    operator.ge,
+    operator.eq,
+    operator.ne,
+]
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("op", OPERATORS)
+def test_arithmetic_with_a_fraction_is_that_of_python(op: Any, swapped: bool) -> None:
+    for number in (HALF, THIRD, Fraction(3)):
+
+        def f(x: Any, n: Any = number) -> Any:
+            return op(n, x) if swapped else op(x, n)
+
+        for x in (2.5, np.float64(0.75)):
+            for found in (tm.compile(f)(x), tm.jvp(f, (x,), (x,))[0]):
+                assert found == f(x)
+                assert type(found) in (float, np.float64)
+        xs = np.array([0.5, 2.0, 3.25])
+        expected = f(xs).astype(float)
+        assert tm.compile(f)(xs).dtype == float
+        np.testing.assert_allclose(tm.compile(f)(xs), expected, rtol=1e-15)
+        np.testing.assert_allclose(tm.vmap(f)(xs), expected, rtol=1e-15)
+
+
+def test_derivatives_go_through_operators_with_fractions() -> None:
+    def f(x: Any) -> Any:
+        return HALF * x + x / Fraction(2) - THIRD / x + x ** Fraction(2) + abs(x - HALF)
+
+    for transform in (tm.grad(f), tm.compile(tm.grad(f))):
+        assert transform(2.0) == pytest.approx(1 + 1 / 12 + 4 + 1, rel=1e-14)
+    np.testing.assert_array_equal(tm.grad(lambda x: np.sum(x * HALF))(np.ones(2)), [0.5, 0.5])
+    assert tm.grad(lambda x: np.sum(x * HALF))(np.ones(2, np.float32)).dtype == np.float32
+
+
+@pytest.mark.parametrize("op", COMPARISONS)
+def test_comparisons_with_fractions_are_exact_or_refused(op: Any) -> None:
+    for x in (0.25, 0.5, 0.75):
+        assert tm.compile(lambda x: op(x, HALF))(x) == op(x, HALF)
+        assert tm.compile(lambda x: op(HALF, x))(x) == op(HALF, x)
+    x = 1 / 3
+    if op in (operator.eq, operator.ne):
+        assert tm.compile(lambda x: op(x, THIRD))(x) == op(x, THIRD)
+    else:
+        with pytest.raises(TypeError, match="not supported between instances"):
+            tm.compile(lambda x: op(x, THIRD))(x)
+
+
+@pytest.mark.parametrize(("x", "number"), [(2, HALF), (np.arange(2), HALF), (2.0, Decimal("0.5"))])
+def test_fractions_beside_ints_and_decimals_are_refused(x: Any, number: Any) -> None:
+    with pytest.raises(TypeError, match="unsupported operand"):
+        tm.compile(lambda x: x * number)(x)
