@@ -67,15 +67,20 @@ with np.errstate(all="ignore"):
     _Seen.quiet = _QUIET
 
 
+_quieted: contextvars.ContextVar[tuple[Any, ErrorState]] = contextvars.ContextVar("_quieted")
+"""A state of `begin_quiet`, and the user's state before, if that was not the default."""
+
+
 def begin_quiet() -> Any:
     """Like `quiet_unless_strict`, until `end_quiet` gets the result. It is faster than a block."""
     if _variable is not None and error_state() is DEFAULT:
         return _variable.set(_QUIET)
     if is_strict():
         return None
+    before = tuple(users_error_state().items())
     block = np.errstate(all="ignore")
     block.__enter__()
-    return block
+    return block, _quieted.set((error_state(), before))
 
 
 def end_quiet(token: Any) -> None:
@@ -83,7 +88,28 @@ def end_quiet(token: Any) -> None:
     if isinstance(token, contextvars.Token):
         _variable.reset(token)
     elif token is not None:
-        token.__exit__(None, None, None)
+        block, before = token
+        _quieted.reset(before)
+        block.__exit__(None, None, None)
+
+
+def users_error_state() -> dict[str, str]:
+    """``np.geterr()``, without what `begin_quiet` has changed."""
+    state = error_state()
+    quieted, before = _quieted.get((None, ()))
+    if state is quieted:
+        return dict(before)
+    if _variable is not None and state is _QUIET:
+        return dict(_KINDS)
+    found: Any = np.geterr()
+    return dict(found)
+
+
+def set_users_error_state(**kinds: Any) -> dict[str, str]:
+    """``np.seterr(**kinds)``, which returns the state before."""
+    before = users_error_state()
+    np.seterr(**kinds)
+    return before
 
 
 def strict_part(state: ErrorState) -> ErrorState:

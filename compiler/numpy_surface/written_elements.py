@@ -6,7 +6,7 @@ uncompiled.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -36,8 +36,10 @@ def _elements(x: Any) -> Any:
     return known[()] if x.is_scalar else known
 
 
-def _texted(function: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+def _texted(function: Callable[..., str], x: Any, *args: Any, **kwargs: Any) -> str:
     """``np.array2string(x)``"""
+    if not is_traced(x):
+        return function(x, *args, **kwargs)
     if require_trace().is_evaluating:
         return function(_elements(x), *args, **kwargs)
     if is_drafted():
@@ -71,6 +73,10 @@ for _function in (np.save, np.savetxt, np.savez, np.savez_compressed):
     LEAVING[_function] = partial(_saved, _function)
 for _text in (np.array2string, np.array_repr, np.array_str):
     LEAVING[_text] = partial(_texted, _text)
+TEXTS_OF_NUMBERS: Final[dict[Any, Callable[..., str]]] = {
+    own: partial(_texted, own) for own in (np.format_float_positional, np.format_float_scientific)
+}
+"""Functions that NumPy does not let arrays implement."""
 for _name in ("tofile", "dump"):
     method(_name)(_method_that_saves(_name))
 for _name in ("tobytes", "dumps"):

@@ -21,13 +21,13 @@ from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import is_traced
 from ...passes.transforms.transpose import transpose
 from ...passes.transforms.vjp import conjugated
+from ..eager.memory_reserve import reporting_lack_of_memory
 from ..eager.run import in_rows, is_array, run, separate, transformed
 from ..evaluation.evaluated_array import EvaluatedArray
 from ..evaluation.evaluated_call import EvaluatedCall, Result, refuse_many_calls
 from ..evaluation.evaluated_memory import Evaluated
 from ..evaluation.evaluating import Evaluating
 from ..evaluation.linear_graph import linear_graph
-from ..evaluation.memory_reserve import reporting_lack_of_memory
 from ..evaluation.nodes import Node
 from ..evaluation.operand_types import operand_type
 from ..evaluation.sweep import Tangents, pull_back, push_forward, reached

@@ -244,6 +244,9 @@ def _type(*given: Any, **more: Any) -> Any:
         return OneOf.asked(given[0], _type)
     if len(given) == 1 and _stands_for_something(given[0]):
         return _class_of(given[0])
+    if len(given) == 3 and (frame := users_frame()) is not None:
+        name, bases, members = given
+        return type(name, bases, {"__module__": frame.f_globals.get("__name__")} | dict(members), **more)
     return type(*given, **more)
 
 
@@ -370,10 +373,7 @@ def _sorting(callee: Callee) -> Callable[..., Any]:
     """``sorted``"""
 
     def in_new_list(given: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
-        entries = list(given)
-        key = None if key is None else callee(key)
-        found = in_order(entries, key, reverse=bool(reverse))
-        return sorted(entries, key=key, reverse=reverse) if found is None else found
+        return in_order(given, None if key is None else callee(key), reverse=bool(reverse))
 
     return in_new_list
 

@@ -16,6 +16,7 @@ import optree
 
 from ...compiler.arguments.leaves import flattened
 from ...compiler.callers.user_code import OPERATORS, is_defined_by_user, is_users, user_location
+from ...compiler.error_state import set_users_error_state, users_error_state
 from ...compiler.frontend.conversion import (
     call_converted,
     converted,
@@ -23,6 +24,7 @@ from ...compiler.frontend.conversion import (
     known_number_functions,
 )
 from ...compiler.frontend.outside.read_names import reads_attributes
+from ...compiler.numpy_surface.written_elements import TEXTS_OF_NUMBERS
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.trace import current_trace, require_trace
 from ...compiler.tracing.traced_memory import contains_size, contains_traced, is_traced
@@ -364,6 +366,9 @@ _MEANINGS: Final[dict[Any, Callable[..., Any]]] = {
     **{own: _calling(own) for own in _CALLERS},
     **{own: known_tests(own, _called) for own in _TESTERS},
     **library_meanings(callee),
+    np.geterr: users_error_state,
+    np.seterr: set_users_error_state,
+    **TEXTS_OF_NUMBERS,
     **MATHEMATICS,
     **COMPLEX_MATHEMATICS,
 }

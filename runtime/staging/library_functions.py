@@ -22,8 +22,8 @@ def library_meanings(callee: Callable[[Any], Any]) -> dict[Any, Callable[..., An
     """Maps functions of Python's library to those that converted code calls instead."""
     found: dict[Any, Callable[..., Any]] = {getattr(heapq, name): _of_heap(name) for name in _HEAPS}
     found |= {
-        heapq.nlargest: _extreme(heapq.nlargest, callee, reverse=True),
-        heapq.nsmallest: _extreme(heapq.nsmallest, callee, reverse=False),
+        heapq.nlargest: _extreme(callee, reverse=True),
+        heapq.nsmallest: _extreme(callee, reverse=False),
     }
     found |= {bisect.insort_left: _inserted("left"), bisect.insort_right: _inserted("right")}
     return found
@@ -58,13 +58,11 @@ def _holds_unknown(x: Any) -> bool:
     return any(map(_holds_unknown, x)) if type(x) in (tuple, list) else is_unknown(x) or is_one_of(x)
 
 
-def _extreme(own: Any, callee: Callable[[Any], Any], *, reverse: bool) -> Callable[..., Any]:
+def _extreme(callee: Callable[[Any], Any], *, reverse: bool) -> Callable[..., Any]:
     """``nlargest`` and ``nsmallest``, by sorting."""
 
     def function(n: int, entries: Any, key: Any = None) -> Any:
-        listed = list(entries)
-        found = in_order(listed, None if key is None else callee(key), reverse=reverse)
-        return own(n, listed, key) if found is None else found[:n]
+        return in_order(entries, None if key is None else callee(key), reverse=reverse)[: max(n, 0)]
 
     return function
 

@@ -86,11 +86,9 @@ def _searches(name: str, entries: Any) -> bool:
 
 def _sort(own: list[Any], sort: Any, callee: Callable[[Any], Any], **options: Any) -> None:
     key = options.get("key")
-    found = in_order(own, None if key is None else callee(key), reverse=bool(options.get("reverse")))
-    if found is None:
+    if options.keys() - {"key", "reverse"}:
         sort(**options)
-    else:
-        own[:] = found
+    own[:] = in_order(own, None if key is None else callee(key), reverse=bool(options.get("reverse")))
 
 
 def _index(entries: "Sequence[Any]", x: Any, *ends: int) -> Any:

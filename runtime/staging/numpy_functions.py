@@ -80,7 +80,7 @@ def numpy_meaning(function: Any) -> Callable[..., Any] | None:
     if is_numpy_array(owner) and (function.__name__ in _WRITE or not function.__name__.startswith("__")):
         return partial(_of_array, function)
     if "numpy.random" in sys.modules and (name := _draws().get(function)) is not None:
-        return partial(_refuse_draw, name)
+        return partial(_draw_from_global, name)
     if type(function) is FunctionType and (function.__module__ or "").startswith("scipy.special"):
         return _stand_in(function)
     return None
@@ -209,7 +209,11 @@ def _is_view(result: Any, array: Any) -> bool:
     return is_numpy_array(result) and np.may_share_memory(result, array)
 
 
-def _refuse_draw(name: str, *_given: Any, **_more: Any) -> Any:
+def _draw_from_global(name: str, *given: Any, **more: Any) -> Any:
+    """A function of ``np.random`` that draws from NumPy's global generator. No program can do so."""
+    trace = require_trace()
+    if trace.is_evaluating and trace.outermost().is_evaluating:
+        return getattr(np.random, name)(*given, **more)
     raise RandomStateError(
         f"np.random.{name} was called while tracing: its number would be frozen into the graph. "
         "Draw from a generator of tracemill.random.default_rng, or outside, and pass the result as an argument",

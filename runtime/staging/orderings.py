@@ -13,14 +13,15 @@ from ..branching.python_numbers import is_unknown, selected
 from .entries import entries_at, entry
 
 
-def in_order(
-    entries: "Iterable[Any]", key: "Callable[[Any], Any] | None", *, reverse: bool
-) -> "list[Any] | None":
-    """The entries in the order of ``sorted``, which is stable; None if their order does not depend on values."""
+def in_order(entries: "Iterable[Any]", key: "Callable[[Any], Any] | None", *, reverse: bool) -> "list[Any]":
+    """The entries in the order of ``sorted``, which is stable. The key is asked once per entry."""
     listed = list(entries)
-    columns = _columns(listed if key is None else list(map(key, listed)))
+    keys = listed if key is None else list(map(key, listed))
+    columns = _columns(keys)
     if columns is None:
-        return None
+        if key is None:
+            return sorted(listed, reverse=reverse)
+        return [listed[place] for place in sorted(range(len(listed)), key=keys.__getitem__, reverse=reverse)]
     if reverse:  # equal ones keep their order, so both what is sorted and the result are turned around
         order = len(listed) - 1 - np.lexsort(tuple(column[::-1] for column in columns[::-1]))[::-1]
     else:

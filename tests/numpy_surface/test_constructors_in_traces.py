@@ -213,8 +213,8 @@ def test_what_takes_no_traced_index_says_what_to_write(
     called: dict[str, Callable[[], Any]] = {
         "vmap": lambda: tm.vmap(use)(np.arange(2)),
         "compiled_vmap": lambda: tm.compile(tm.vmap(use))(np.arange(2)),
-        "scan": lambda: tm.scan(lambda _, i: (None, use(i)), None, np.arange(2)),
-        "fori_loop": lambda: tm.fori_loop(0, 2, lambda i, y: y + use(i), 0.0),
+        "scan": lambda: tm.compile(lambda x: tm.scan(lambda _, i: (None, use(i)), None, x))(np.arange(2)),
+        "fori_loop": lambda: tm.compile(lambda y: tm.fori_loop(0, 2, lambda i, y: y + use(i), y))(0.0),
     }
     with pytest.raises(ConcretizationError, match=rf"{match}(.|\n)*at test_constructors_in_traces\.py:\d+"):
         called[around]()

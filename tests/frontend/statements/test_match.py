@@ -190,8 +190,13 @@ def by_classes_inside(x: Any) -> Any:
 )
 def test_a_traced_number_matches_its_class_inside_of_other_patterns(given: Any) -> None:
     expected = by_classes_inside(given)
-    seen = []
-    tm.vjp(lambda x: (seen.append(by_classes_inside(given)), x)[1], 1.0)
+    seen: list[Any] = []
+
+    def f(x: Any) -> Any:
+        seen.append(by_classes_inside(given))
+        return x
+
+    tm.vjp(f, 1.0)
     for found in (tm.compile(by_classes_inside)(given), seen[0]):
         assert found == expected
         assert type(found) is type(expected)

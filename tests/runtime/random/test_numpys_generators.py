@@ -20,7 +20,15 @@ rng_of = tm.random.default_rng
 
 @pytest.mark.parametrize("name", ["rand", "normal", "randint", "permutation", "random"])
 @pytest.mark.parametrize(
-    "transform", [tm.compile, tm.grad, tm.vmap, tm.jacfwd, lambda f: tm.compile(tm.vmap(f))]
+    "transform",
+    [
+        tm.compile,
+        tm.vmap,
+        lambda f: tm.compile(tm.grad(f)),
+        lambda f: tm.compile(tm.vmap(f)),
+        lambda f: tm.vmap(tm.grad(f)),
+        lambda f: tm.grad(tm.vmap(f)),
+    ],
 )
 def test_numpys_global_state_is_refused_with_the_line(name: str, transform: Any) -> None:
     def f(x: Any) -> Any:
@@ -30,7 +38,35 @@ def test_numpys_global_state_is_refused_with_the_line(name: str, transform: Any)
     with pytest.raises(
         RandomStateError, match=r"np\.random\.\w+ was called while tracing(.|\n)*test_numpys_generators\.py"
     ):
-        transform(f)(np.ones(2))
+        transform(f)(np.ones((2, 2)))
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        tm.grad,
+        tm.jacfwd,
+        lambda f: lambda x: tm.vjp(f, x)[1](1.0)[0],
+        lambda f: lambda x: tm.hvp(lambda x: f(x) * np.sum(x) / 2, (x,), (np.ones(2) / 2,)),
+    ],
+)
+def test_an_uncompiled_derivative_takes_numbers_of_the_global_state_for_constants(transform: Any) -> None:
+    def f(x: Any) -> Any:
+        return np.sum(x * np.random.normal(size=2)) + np.random.rand()
+
+    before: Any = np.random.get_state()
+    try:
+        np.random.seed(7)
+        found = transform(f)(np.ones(2))
+        after = np.random.rand()
+        np.random.seed(7)
+        drawn = np.random.normal(size=2)
+        if transform in (tm.grad, tm.jacfwd):
+            np.testing.assert_array_equal(found, drawn)
+        np.random.rand()
+        assert np.random.rand() == after
+    finally:
+        np.random.set_state(before)
 
 
 NUMPYS = np.random.default_rng(0)

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ...dtypes import is_inexact
-from ...tracing.traced_memory import is_traced
+from ..dtypes import is_inexact
+from ..tracing.traced_memory import is_traced
 
 _ARITHMETIC = frozenset(
     {np.add, np.subtract, np.multiply, np.true_divide, np.floor_divide, np.remainder, np.divmod, np.power}
