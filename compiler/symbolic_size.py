@@ -8,7 +8,7 @@ either answer is correct.
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from .errors import DimArithmeticError, UndecidedDimError
 
@@ -133,6 +133,9 @@ class SymbolicFact:
         """Within the block, assume that this and the others hold."""
         raise NotImplementedError
 
+
+HUGE: Final = 2**40
+"""Bytes. Arrays of this size are hardly ever meant, and few machines can hold them."""
 
 _imagined: ContextVar[Mapping[str, int] | None] = ContextVar("imagined", default=None)
 

@@ -136,6 +136,8 @@ class Program:
     """Exceptions that the program may raise, by class and line, although the user's function would handle them."""
     asks_identity: bool = False
     """Whether the function asks if two objects are the same. In a trace, two arguments never are."""
+    new_shapes: frozenset[tuple[Shape, int]] = frozenset()
+    """The shapes of arrays that the function makes in which sizes have names, with the bytes of an element."""
     conversions: tuple[Conversion, ...] = ()
     """The user's functions that were converted while it was traced."""
 

@@ -236,6 +236,7 @@ def _traced(
             follows=FOLLOWS.get(),
             falls_back=record.falls_back,
             unhandled_errors=tuple(record.unhandled_errors),
+            new_shapes=frozenset(record.new_shapes),
             asks_identity=is_kept
             and (record.writes_to_copies or asks_identity(outside.objects, outside.found)),
             read=outside.arrays(call, program, by_numpy) if is_kept else (),

@@ -197,6 +197,10 @@ class Trace(KnownValues):
         """What functions record for operands of some types: see `numpy_surface.ufuncs.repeated_calls`."""
         self.clipped_lengths: set[Hashable] = set()
         """Those of them that have length 0 if the number is negative."""
+        self.open_lengths: set[str] = set()
+        """The names of those that may be any number: no array is known to be at least as long."""
+        self.new_shapes: set[tuple[Any, int]] = set()
+        """The shapes of new arrays in which sizes have names, with the bytes of an element."""
         self.length_count = 0
         """The number of these in the function and in everything that is traced inside it."""
         self.values_in_call: dict[Value, Array] = {}

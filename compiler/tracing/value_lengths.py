@@ -35,6 +35,8 @@ Terms: TypeAlias = tuple[dict[Value, Any], Any]
 
 _NAME: Final = re.compile(r"\bn_[0-9]+\b")
 
+_MANY: Final = 2**30
+"""A bound that keeps no array from being too large."""
 MOST_COMPARED = 64
 """How many calls are looked at to see that two masks are the same."""
 
@@ -54,6 +56,7 @@ def length_at_least_0(count: Value) -> Any:
     if key not in trace.lengths:
         trace.lengths[key] = bind("length", maximum(count, number(0, INT64)), dim=_new_size(trace))
         trace.clipped_lengths.add(key)
+        _note_open(trace, count, trace.lengths[key].shape[0])
     return trace.lengths[key].shape[0]
 
 
@@ -165,7 +168,15 @@ def _lengths(trace: Trace, count: Value, *, may_be_negative: bool = True) -> Val
         trace.clipped_lengths.discard(key)
     if found is None:
         found = trace.lengths[key] = bind("length", count, dim=_new_size(trace))
+        _note_open(trace, count, found.shape[0])
     return found
+
+
+def _note_open(trace: Trace, count: Value, length: Any) -> None:
+    """Note a length that may be any number, unlike the sum of a mask."""
+    found = value_range_of(trace, count)
+    if found is None or (type(found[0][1]) is int and found[0][1] >= _MANY):
+        trace.open_lengths.add(str(length))
 
 
 def _new_size(trace: Trace) -> Any:

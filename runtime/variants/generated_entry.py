@@ -15,6 +15,7 @@ from ...compiler.shapes.dim import Dim
 from ...compiler.shapes.spelling import spelled
 from ..gpu.device_array import DeviceArray
 from .donation import to_overwrite
+from .huge_arrays import condition
 from .layout_guards import LayoutGuard
 from .signature import ArraySpec, NumberSpec, Signature, Spec, StaticSpec
 from .static_values import can_change, identity_of
@@ -41,11 +42,17 @@ def generate_entry(
     function: Callable[..., Any],
     donated: Sequence[int] = (),
     layouts: Sequence[LayoutGuard] = (),
+    new_arrays: Sequence[Dim] = (),
 ) -> Callable[..., Any] | None:
-    """``entry(args, kwargs)`` for one signature; None if the arguments hold containers it cannot take apart."""
+    """``entry(args, kwargs)`` for one signature; None if the arguments hold containers it cannot take apart.
+
+    A call also misses if one of the `new_arrays`, by their bytes, would be too large.
+    """
     check = CheckWriter(signature, layouts)
     if not check.write():
         return None
+    if new_arrays:
+        check.lines.append(f"if {condition(new_arrays, size_names(signature))}: return MISS")
     names = {
         **check.names,
         "MISS": MISS,

@@ -40,6 +40,7 @@ from .handled_errors import (
     with_handlers,
     with_numpys_size_errors,
 )
+from .huge_arrays import are_huge, bytes_of_new_arrays
 from .layout_guards import entering_orders, layout_guards
 from .printed_lines import printing_at_end, prints_after_checks
 from .signature import ArraySpec, NumberSpec, Signature, arguments_for, gpu_of
@@ -78,6 +79,8 @@ class Variant:
         self.is_general = True
         """Whether it serves more than one signature, if that was intended."""
         self._sizes: SizeReading = _none
+        self._new_arrays: tuple[Dim, ...] = ()
+        """The bytes of the arrays that the function makes, by the sizes of a call."""
         self.guards = Guards()
         """The assumptions about sizes, with the lines of the user's that caused them."""
         self.symbolic = symbolic.called if symbolic else signature
@@ -133,6 +136,7 @@ class Variant:
         if symbolic is not None:
             self.guards, self.signature = symbolic.guards, symbolic.signature
             self._sizes = generate_size_reader(self.signature)
+            self._new_arrays = bytes_of_new_arrays(self.program, {repr(dim) for dim in self.signature.dims})
         effects = effects_in(self.program.graph)
         is_on_host = gpu_of(self.signature, self.program.captured) is None
         self._can_run_again = (
@@ -155,7 +159,14 @@ class Variant:
             or program.repeats_objects
         ):
             self.entry = (
-                generate_entry(self.signature, self.program, self.build.function, self.donated, self.layouts)
+                generate_entry(
+                    self.signature,
+                    self.program,
+                    self.build.function,
+                    self.donated,
+                    self.layouts,
+                    self._new_arrays,
+                )
                 or always_miss
             )
             arrays = tuple(one for one in self.program.read if one.content is not None)
@@ -220,7 +231,7 @@ class Variant:
             for leaf, spec in zip(leaves, self.signature.specs, strict=True)
             if spec.is_traced
         ]
-        if self._depends_on_identity(args, kwargs, arrays):
+        if self._depends_on_identity(args, kwargs, arrays) or self._makes_huge_arrays(leaves):
             self._undo_trace()
             return self.function(*args, **kwargs)
         given = list(arrays)
@@ -245,6 +256,11 @@ class Variant:
         for index, output in self.program.mutated:
             overwrite(inputs[index], outputs[output])
         return self._result(leaves, given, outputs)
+
+    def _makes_huge_arrays(self, leaves: list[Any]) -> bool:
+        if not self._new_arrays:
+            return False
+        return are_huge(self._new_arrays, self._sizes(_shapes(leaves, self.signature)) or {})
 
     def _result(self, leaves: list[Any], given: list[Any], outputs: Sequence[Any]) -> Any:
         """The result of a call, after the function has changed the shapes of arrays that it was `given`."""

@@ -1,16 +1,15 @@
 """Array creation: constructors in a traced function, with or without traced arguments."""
 
-import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from ...builder import bind, bind_all
 from ...dtypes import FLOAT64, INT64, DType
 from ...errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError
-from ...ir import Shape, Value
+from ...ir import ArrayType, Shape, Value
 from ...memory_layout.layout import NOTHING_ASKED, Layout, dense_layout, layout_of
 from ...memory_layout.result_layouts import copied_order, order_of, stride_order
 from ...nesting import shown
@@ -25,10 +24,10 @@ from ...tracing.traced_memory import contains_size, contains_traced, is_numpy_ar
 from ...tracing.value_lengths import length_at_least_0
 from ...tracing.views import NewAxes
 from ...value_ops import add, broadcast_to, constant, convert, equal, full, iota, multiply, subtract, where
+from .huge_arrays import refuse_huge
 
 MOST_ENTRIES = 2.0**62
 """No array has more."""
-_MOST_BYTES: Final = 2**63 - 1
 
 
 def new_array(value: Value, order: Sequence[int] | None = None, like: Layout | None = None) -> TracedArray:
@@ -36,6 +35,7 @@ def new_array(value: Value, order: Sequence[int] | None = None, like: Layout | N
 
     It is row-major, or has another `order` of axes in memory, taken from the layout `like`.
     """
+    refuse_huge(value.type)
     if order is None or value.ndim < 2:
         return wrap(value, is_scalar=False)
     questions = NOTHING_ASKED if like is None else like.questions
@@ -68,12 +68,12 @@ def as_shape(shape: Any) -> Shape:
 
 
 def _new_shape(shape: Any, dtype: DType) -> Shape:
-    """The shape of a new array. NumPy raises its own error for one that no machine could hold."""
+    """The shape of a new array. One that is too large is refused before it is filled."""
     found = as_shape(shape)
     if any(type(length) is int and length < 0 for length in found):
         raise ShapeError("negative dimensions are not allowed")
-    if all(type(length) is int for length in found) and math.prod(found) * dtype.itemsize > _MOST_BYTES:
-        np.empty(found, dtype)
+    if not is_symbolic_shape(found):
+        refuse_huge(ArrayType(dtype, found))
     return found
 
 
@@ -294,6 +294,8 @@ def arange(*args: Any, dtype: Any = None, **kwargs: Any) -> TracedArray:
         dtype = FLOAT64  # NumPy's type of them and the int64 numbers 0 and 1
     kwargs = {name: _known_size(x) for name, x in kwargs.items() if name not in ("device", "like")}
     if len(args) == 1 and not kwargs and isinstance(args[0], int):
+        if args[0] >= MOST_ENTRIES:
+            np.arange(args[0])  # raises NumPy's own error
         return new_array(bind("iota", length=max(args[0], 0), dtype=as_dtype(dtype, np.dtype(np.intp))))
     if contains_traced([*args, *kwargs.values()]):
         return _computed_range(*args, dtype=dtype, **kwargs)
