@@ -21,7 +21,6 @@ from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import is_traced
 from ...passes.transforms.transpose import transpose
 from ...passes.transforms.vjp import conjugated
-from ..eager.memory_reserve import reporting_lack_of_memory
 from ..eager.run import in_rows, is_array, run, separate, transformed
 from ..evaluation.evaluated_array import EvaluatedArray
 from ..evaluation.evaluated_call import EvaluatedCall, Result, refuse_many_calls
@@ -31,6 +30,7 @@ from ..evaluation.linear_graph import linear_graph
 from ..evaluation.nodes import Node
 from ..evaluation.operand_types import operand_type
 from ..evaluation.sweep import Tangents, pull_back, push_forward, reached
+from ..memory_reserve import reporting_lack_of_memory
 from .argnums import Chosen
 from .differentiated_call import DifferentiatedCall
 from .masked_nan import has_nan, warn_of_masked_nan

@@ -27,7 +27,7 @@ from ...compiler.tracing.outside.adoption import begins_trace
 from ...compiler.tracing.trace import array_type, next_number
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ..eager.grad_mode import is_grad_enabled
-from ..eager.memory_reserve import reporting_lack_of_memory
+from ..memory_reserve import reporting_lack_of_memory
 from . import functions, indexing, ufuncs
 from .evaluated_array import EvaluatedArray, new_number, new_result
 from .evaluated_memory import Evaluated, EvaluatedMemory, RunAgainError, copied, elements

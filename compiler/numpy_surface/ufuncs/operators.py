@@ -15,8 +15,7 @@ from ...tracing.array_values import PYTHON_NUMBERS
 from ...tracing.foreign_memory import ForeignMemory
 from ...tracing.traced_array import TracedArray, wrap
 from ...value_ops import convert
-from ..fraction_operands import with_fraction
-from .exact_comparisons import compared_numbers
+from .mixed_numbers import compared_numbers, with_fraction
 from .powers import base_of_power, base_of_scalar_power
 from .python_exceptions import refuse_infinite_power, refuse_undefined
 from .ufunc_calls import is_weak

@@ -1,10 +1,14 @@
-"""Comparisons of Python's numbers. An int and a float are compared exactly, where NumPy would round the int first."""
+"""Operators on numbers of two kinds of Python. An int and a float are compared exactly, where NumPy would round the int
+first. Beside a float, a `fractions.Fraction` is one, if this is what Python does.
+"""
 
 import math
+import sys
 from typing import Any, Final
 
 import numpy as np
 
+from ...dtypes import is_inexact
 from ...tracing.traced_memory import is_traced
 
 _EXACT: Final = 2.0**53
@@ -62,3 +66,36 @@ def _nearest_float(n: int) -> float:
         return float(n)
     except OverflowError:
         return math.inf if n > 0 else -math.inf
+
+
+# ---- fractions -------------------------------------------------------------------------------------------
+
+_ARITHMETIC: Final = frozenset(
+    {np.add, np.subtract, np.multiply, np.true_divide, np.floor_divide, np.remainder, np.divmod, np.power}
+)
+_COMPARING: Final = frozenset({np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal})
+
+
+def with_fraction(ufunc: Any, x: Any, y: Any) -> tuple[Any, Any] | None:
+    """The operands with a number of Python instead of a fraction; None if there is none, or if this would not be exact.
+
+    Python computes with a float and a fraction in floats, but compares them exactly. An int and a fraction are a
+    fraction, which no program can compute with.
+    """
+    fractions = sys.modules.get("fractions")
+    if fractions is None:
+        return None
+    fraction, array = (x, y) if is_traced(y) else (y, x)
+    if not (type(fraction) is fractions.Fraction and is_traced(array) and is_inexact(array.dtype)):
+        return None
+    number: Any = float(fraction)
+    if ufunc in _COMPARING:
+        with np.errstate(over="ignore"):
+            element = float(array.dtype.type(number).real)
+        if not np.isfinite(element) or fractions.Fraction(element) != fraction:
+            return None
+    elif ufunc not in _ARITHMETIC:
+        return None
+    elif ufunc is np.power and fraction is y and fraction.denominator == 1:
+        number = int(fraction)
+    return (number, y) if fraction is x else (x, number)
