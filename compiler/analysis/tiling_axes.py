@@ -9,7 +9,7 @@ from ..ir import Call, Extent, Graph, Param, Shape, Value
 from ..op import is_view, lookup
 from ..ops.arrays.index_arrays import other_axes
 from ..params import ints_param
-from ..symbolic_size import is_known, typical
+from ..symbolic_size import is_known, same_shape, typical
 from .fusible_ops import REDUCTIONS, is_elementwise, reduced_axes
 from .source_axes import axes_in_operands
 
@@ -49,13 +49,14 @@ def tiling_of(graph: Graph, *, most_row_bytes: int) -> Tiling | None:
     """The outermost axis along which tiles compute most of the results of a graph of loop calls.
 
     A tile of one row needs at most `most_row_bytes` per value, in at most `MOST_PIECES` pieces; less than a quarter
-    of all results may be outside the tiles. None if no axis satisfies this.
+    of the memory of all results, or of what is reduced to them, may be outside the tiles. None if no axis satisfies
+    this.
     """
     made = [call.outputs[0] for call in graph.calls if not is_view(call)]
     if not made:
         return None
     largest = max((*made, *graph.inputs), key=_typical_bytes)
-    total = sum(map(_typical_bytes, made))
+    total = sum(map(_bytes_handled, graph.calls))
     along = (
         _along(graph, largest, axis) for axis, length in enumerate(largest.shape) if typical(length) >= 2
     )
@@ -107,7 +108,7 @@ def _along(graph: Graph, largest: Value, axis: int) -> Tiling | None:
         made = [x for x in parts if x not in graph.inputs]
         if any(x in late or x in folded for x in call.inputs):
             late.add(output)
-        elif parts and (found := _axis_of_output(call, known)) is not None:
+        elif (found := _axis_of_output(call, known) if parts else _like(largest, axis, output)) is not None:
             known[output] = found
         elif parts and (reduced := _reduced_axis(call, known)) is not None:
             folded[output] = reduced
@@ -126,7 +127,11 @@ def _along(graph: Graph, largest: Value, axis: int) -> Tiling | None:
     if operands <= cut.axes.keys():
         return None  # no input of the tiles is split: all would compute the same
     inside = {*cut.axes, *folded}
-    outside = sum(_made_bytes(call) for call in graph.calls if call.outputs[0] not in inside)
+    outside = sum(
+        _typical_bytes(call.outputs[0])
+        for call in graph.calls
+        if call.outputs[0] not in inside and not is_view(call)
+    )
     return Tiling(length, cut.axes, folded, _after(graph, inside), cut.row_bytes, cut.pieces, outside)
 
 
@@ -191,14 +196,21 @@ def _axis_of_output(call: Call, known: Mapping[Value, int]) -> int | None:
     return None
 
 
+def _like(largest: Value, axis: int, output: Value) -> int | None:
+    """The same axis of a result that other operands make, if it is as large."""
+    return axis if same_shape(output.shape, largest.shape) else None
+
+
 def _reduced_axis(call: Call, known: Mapping[Value, int]) -> int | None:
     """The corresponding axis of the operand, if the call reduces over it part by part."""
     axis = known.get(call.inputs[0])
     return axis if call.op in FOLDED and axis in ints_param(call, "axes") else None
 
 
-def _made_bytes(call: Call) -> int:
-    return 0 if is_view(call) else _typical_bytes(call.outputs[0])
+def _bytes_handled(call: Call) -> int:
+    """The memory of the result of a call, or of what it reduces."""
+    values = call.inputs if call.op in REDUCTIONS else call.outputs
+    return 0 if is_view(call) else max(map(_typical_bytes, values))
 
 
 def _typical_bytes(value: Value) -> int:

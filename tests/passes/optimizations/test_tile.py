@@ -73,6 +73,24 @@ def test_what_the_tiles_need_completely_is_computed_before_them() -> None:
     assert "sum" not in ops(the_tiles(graph)["graph"])
 
 
+def test_several_reductions_of_one_array_share_tiles() -> None:
+    def extent(x: Any) -> Any:
+        return x.max(0) - x.min(0)
+
+    graph = tile(kernel_of(extent, np.ones((1000, 4))), tile_bytes=32 * 180, smallest=0)
+    assert sorted(ops(the_tiles(graph)["graph"])) == ["max", "min", "reshape", "reshape"]
+    assert ops(graph) == ["tiled", "max", "min", "subtract"]
+
+
+def test_values_that_only_meet_after_their_sums_share_tiles() -> None:
+    def sums(x: Any, y: Any) -> Any:
+        return np.sum(np.exp(x), 0) - np.sum(np.sin(y), 0)
+
+    graph = tile(kernel_of(sums, np.ones((1000, 4)), np.ones((1000, 4))), tile_bytes=32 * 180, smallest=0)
+    assert {"exp", "sin", "sum"} <= {*ops(the_tiles(graph)["graph"])}
+    assert {*ops(graph)} == {"tiled", "sum", "subtract"}
+
+
 def test_tiles_are_as_long_as_fits_without_a_rest_if_one_length_divides_the_axis() -> None:
     graph = kernel_of(lambda x: np.tanh(x) * x, np.ones((1000, 4)))
     tiles = the_tiles(tile(graph, tile_bytes=32 * 180, smallest=0))
