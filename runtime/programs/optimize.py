@@ -7,6 +7,7 @@ from ...compiler.ir import Graph
 from ...passes.fusion.cost import CPU, Costs
 from ...passes.lowering.inline_calls import inline_calls
 from ...passes.optimizations.block_rows import block_rows
+from ...passes.optimizations.combine_parts import combine_parts
 from ...passes.optimizations.contract_sums import contract_sums
 from ...passes.optimizations.fuse import fuse
 from ...passes.optimizations.select_scattered import select_scattered
@@ -28,7 +29,7 @@ PASSES = SIMPLIFYING
 def passes_for(backend: str) -> tuple[Callable[[Graph], Graph], ...]:
     """The passes of a program for this backend after those."""
     if backend == "numpy":
-        return tile, contract_sums
+        return tile, contract_sums, combine_parts
     if backend == "c":
         return inline_calls, block_rows, fuse
     before = (inline_calls, select_scattered, simplify, share_subexpressions, split_concatenate)

@@ -125,9 +125,17 @@ def _update_slice(call: Call, scope: Scope, target: str | None) -> list[str]:
     name = scope.name(call)
     if value.ndim == 0:
         return [f"    {name} = {scope.scalar(part)}"]
+    return [*copied(name, x, target), f"    {name}{_updated(call, scope)} = {y}"]
+
+
+def updated_place(call: Call, scope: Scope) -> str:
+    """``x[1:]``: what the call of `update_slice` replaces."""
+    return f"{scope.array(call.inputs[0])}{_updated(call, scope)}"
+
+
+def _updated(call: Call, scope: Scope) -> str:
     start, stop, step = (ints_param(call, name) for name in ("start", "stop", "step"))
-    index = index_text(value.shape, start, stop, step, scope)
-    return [*copied(name, x, target), f"    {name}{index} = {y}"]
+    return index_text(call.inputs[0].shape, start, stop, step, scope)
 
 
 def copied(name: str, x: str, target: str | None) -> list[str]:

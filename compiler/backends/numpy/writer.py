@@ -5,7 +5,7 @@ from typing import Final, final
 from ...analysis.fusible_ops import is_elementwise
 from ...ir import Call
 from ...op import is_view
-from ..python.module import CallWriter, Form
+from ..python.module import CallWriter, Form, Scope
 
 # Importing these enters their forms into the table.
 from . import contraction, elementwise, indexing, layout, linalg, reduction
@@ -30,6 +30,9 @@ class _NumPyWriter(CallWriter):
 
     def function_text(self, op: str, name: str) -> list[str]:
         return function_text(op, name)
+
+    def updated_place(self, call: Call, scope: Scope) -> str:
+        return layout.updated_place(call, scope)
 
     def returns_rows(self, call: Call) -> bool:
         return contraction.returns_rows(call)

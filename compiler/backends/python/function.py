@@ -16,6 +16,7 @@ from .form import FORMS, LARGE, form_of, memory_in, memory_of
 from .module import RESERVED, Module, Nested, Scope
 from .named_sizes import size_statements, sizes_used
 from .native_library import NativeFunction
+from .parts_in_place import Part, parts_in_place
 from .planes import has_short_rows, wants_planes
 from .text import Names, bare_tuple, wrapped
 
@@ -142,6 +143,8 @@ class Function:
     """Values that are computed in that memory directly."""
     rows_of: dict[Value, str] = field(default_factory=dict[Value, str])
     """Outputs of one row, which is computed in that memory directly."""
+    parts: Mapping[Value, Part] = field(default_factory=dict[Value, Part])
+    """Values that are computed in a part of an array directly."""
     buffers: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     """The names of the views of the arena, by offset and type."""
     buffer_types: list[tuple[Extent, ArrayType]] = field(default_factory=list["tuple[Extent, ArrayType]"])
@@ -163,6 +166,8 @@ class Function:
         if self.outermost:
             self._read_numbers()
         self._give_results()
+        self._give_parts()
+        in_place = {part.update.outputs[0]: part.update.inputs[0] for part in self.parts.values()}
         location: Location | None = None
         for index, call in enumerate(self.graph.calls):
             if any(output in self.known for output in call.outputs):
@@ -176,6 +181,10 @@ class Function:
                 continue
             if call.outputs and call.outputs[0] in self.rows_of:
                 scope.of[call.outputs[0]] = self.rows_of[call.outputs[0]]
+                continue
+            if call.outputs and call.outputs[0] in in_place:
+                scope.of[call.outputs[0]] = scope.of[in_place[call.outputs[0]]]
+                self._delete(index, scope)
                 continue
             if call.location is not None and call.location != location and self.plan is not None:
                 location = call.location
@@ -211,6 +220,12 @@ class Function:
             elif value not in self.rows_of and (only := self._only_row(value, makers)) is not None:
                 self.results_of[only] = f"{name}[0, ...]"
                 self.rows_of[value] = name
+
+    def _give_parts(self) -> None:
+        """Let parts of arrays be computed directly in these."""
+        if self.plan is not None and self.module.library is None and not self.planes:
+            form = partial(form_of, self.module.writer)
+            self.parts = parts_in_place(self.graph, self.plan, form)
 
     def _can_fill(self, value: Value, makers: Mapping[Value, Call]) -> bool:
         """Whether the statement that computes a value can write it to given memory."""
@@ -320,6 +335,8 @@ class Function:
     def _target(self, output: Value, scope: Scope) -> str | None:
         if self.plan is None:
             return None
+        if (part := self.parts.get(output)) is not None:
+            return scope.of[part.view] if part.view else self.module.writer.updated_place(part.update, scope)
         operand = self.plan.overwritten.get(output)
         if operand is not None:
             if operand in scope.in_planes:
@@ -343,7 +360,7 @@ class Function:
         if self.plan is None:
             return
         dying = [value for value in self.plan.dying.get(index, ()) if value in scope.of]
-        large = [scope.of[value] for value in dying if typical(value.type.nbytes) >= LARGE]
+        large = [*dict.fromkeys(scope.of[value] for value in dying if typical(value.type.nbytes) >= LARGE)]
         if large:
             self.lines += bare_tuple("del ", large) if len(large) > 1 else [f"    del {large[0]}"]
 

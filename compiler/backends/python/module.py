@@ -104,6 +104,10 @@ class CallWriter(Protocol):
         """The definition of an op as a function of that name: see `Module.helper`."""
         ...
 
+    def updated_place(self, call: Call, scope: "Scope") -> str:
+        """The part of an array that an `update_slice` replaces."""
+        ...
+
     def returns_rows(self, call: Call) -> bool:
         """Whether the result of a call is row-major for any layout of its operands."""
         ...

@@ -5,10 +5,10 @@ from typing import Final
 from ..large_arrays import LARGE_ARRAY
 from .empty_module import parameters_of
 from .function import has_effects, planned_nested
-from .kept_memory import with_kept_memory
 from .literals import array_text, packed_text, unpacking_text
 from .module import Module
 from .native_library import NativeLibrary
+from .workspace import with_kept_memory
 
 NEW_MEMORY: Final = """\
 def new_memory(nbytes):
