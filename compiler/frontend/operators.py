@@ -93,10 +93,6 @@ class OperatorRewriter(Rewriter):
         name = ast.Constant(self.attribute_name(target))
         return ast.Expr(placed(hook("set_attribute", value, of, name), target))
 
-    def managed(self, manager: ast.expr) -> ast.expr:
-        """The context manager of a `with`, whose methods run converted."""
-        return placed(hook("entered", manager), manager)
-
     def binary(self, node: ast.BinOp) -> ast.expr:
         """Any binary operator."""
         name = ast.Constant(_BINARY[type(node.op)])

@@ -314,7 +314,18 @@ class Rewriter(ExpressionRewriter):
 
     def _delete(self, node: ast.Delete, rest: object) -> list[ast.stmt]:
         has_items = any(isinstance(one, ast.Subscript) for one in node.targets)
-        return self._settled(node) if has_items else [self.rebuilt(node)]
+        found = [placed(self._deleted(one), node) for one in node.targets]
+        return [*found, ast.Expr(placed(hook("settled"), node))] if has_items else found
+
+    def _deleted(self, target: ast.expr) -> ast.stmt:
+        match target:
+            case ast.Subscript():
+                return ast.Expr(hook("delete_item", self.expression(target.value), self.index(target.slice)))
+            case ast.Attribute():
+                name = ast.Constant(self.attribute_name(target))
+                return ast.Expr(hook("delete_attribute", self.expression(target.value), name))
+            case _:
+                return ast.Delete([self.rebuilt(target)])
 
     def _update(self, node: ast.AugAssign, rest: object) -> list[ast.stmt]:
         if isinstance(node.target, ast.Subscript):

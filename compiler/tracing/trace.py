@@ -11,6 +11,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from ..builder import current_builder
+from ..callers.surroundings import Surroundings
 from ..callers.user_code import user_location
 from ..dtypes import INT64, Array, is_supported
 from ..error_state import ErrorState, error_state, state_in_force, strict_part
@@ -209,6 +210,8 @@ class Trace(KnownValues):
         """The arguments of the call that is being traced, which may be on a GPU."""
         self.expected: set[Value] = set()
         """The values that the program expects to be the same as in the call that is being traced."""
+        self.surroundings = Surroundings.now() if is_kept and self.parent is None else None
+        """What Python prints and warns with where the function begins, if its program serves later calls."""
         self._began = len(self.outermost().captured)
         self._error_state: Any = None if self.is_evaluating else error_state()
         self._errors: ErrorState = () if self.is_evaluating else state_in_force()

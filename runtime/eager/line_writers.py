@@ -19,17 +19,22 @@ LEVELS: Final = {
     "warn": logging.WARNING,
     "warning": logging.WARNING,
 }
+_LOGGING: Final = frozenset({*LEVELS, "exception", "log"})
 
 
 def writer_name(function: Any) -> str:
-    """``print``, ``warn``, or the name of a method of loggers; empty for other functions."""
+    """``print``, ``warn``, ``exception`` or ``log`` for the methods of loggers; empty for other functions."""
     if function is print or function is warnings.warn:
         return str(function.__name__)
     owner = getattr(function, "__self__", None)
     name = getattr(function, "__name__", "")
-    if isinstance(owner, logging.Logger) and name in {*LEVELS, "log"}:
-        return "log" if function.__func__ is getattr(logging.Logger, name, None) else ""
-    return "log" if name in {*LEVELS, "log"} and function is getattr(logging, name, None) else ""
+    if name not in _LOGGING:
+        return ""
+    if isinstance(owner, logging.Logger):
+        is_logging = function.__func__ is getattr(logging.Logger, name, None)
+    else:
+        is_logging = function is getattr(logging, name, None)
+    return ("exception" if name == "exception" else "log") if is_logging else ""
 
 
 def refuse_stream(function: Any) -> None:

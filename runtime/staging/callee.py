@@ -39,12 +39,12 @@ from ..eager.line_writers import refuse_stream, writer_name
 from .built_in_functions import built_in_meanings, refuse_call
 from .comprehensions import known_tests
 from .entries import call_one
-from .library_functions import library_meanings
+from .library_functions import MANAGER_MAKER, library_meanings, managing
 from .mathematics.complex import COMPLEX_MATHEMATICS
 from .mathematics.real import MATHEMATICS
 from .methods import array_method, method_on_values
 from .numpy_functions import numpy_meaning
-from .operators import converted_once, iterated, maker
+from .operators import converted_once, delete_attribute, iterated, maker, set_attribute
 from .user_call import call
 
 _Cached: Final = type(functools.lru_cache(str))
@@ -173,6 +173,8 @@ def _special(function: Any, kind: type) -> "Callable[..., Any] | None":
         refuse_stream(function)
         if writer_name(function):
             return partial(_written, function)
+    if kind is FunctionType and function.__code__ is MANAGER_MAKER:
+        return partial(managing, callee, function)
     if kind is _Cached and isinstance(function.__wrapped__, FunctionType):
         return partial(_cached, function)
     return (None if kind in _OF_NUMPY else _draw_method(function)) or reader(function)
@@ -366,6 +368,8 @@ _MEANINGS: Final[dict[Any, Callable[..., Any]]] = {
     **{own: _calling(own) for own in _CALLERS},
     **{own: known_tests(own, _called) for own in _TESTERS},
     **library_meanings(callee),
+    setattr: lambda x, name, value, /: set_attribute(value, x, name),
+    delattr: delete_attribute,
     np.geterr: users_error_state,
     np.seterr: set_users_error_state,
     **TEXTS_OF_NUMBERS,

@@ -1,15 +1,20 @@
-"""`heapq` and `bisect` of traced numbers."""
+"""`heapq` and `bisect` of traced numbers, context managers made by `contextlib`, and filters of `warnings`."""
 
 import ast
 import bisect
+import contextlib
 import heapq
 import inspect
+import warnings
 from collections.abc import Callable
 from functools import lru_cache
 from types import ModuleType
 from typing import Any, Final
 
+from ...compiler.callers.user_code import user_location
 from ...compiler.frontend.conversion import call_converted
+from ...compiler.tracing.outside.system_calls import act_error
+from ...compiler.tracing.trace import require_trace
 from ..branching.one_of import is_one_of
 from ..branching.python_numbers import is_unknown
 from .methods import insert_at
@@ -26,7 +31,8 @@ def library_meanings(callee: Callable[[Any], Any]) -> dict[Any, Callable[..., An
         heapq.nsmallest: _extreme(callee, reverse=False),
     }
     found |= {bisect.insort_left: _inserted("left"), bisect.insort_right: _inserted("right")}
-    return found
+    found |= {one: _filter(one) for one in (warnings.filterwarnings, warnings.simplefilter)}
+    return found | {warnings.catch_warnings: _catch_warnings}
 
 
 # ---- heapq and bisect ------------------------------------------------------------------------------------
@@ -78,3 +84,45 @@ def _inserted(side: Any) -> Callable[..., Any]:
             insert_at(entries, place, x)
 
     return function
+
+
+# ---- contextlib ------------------------------------------------------------------------------------------
+
+
+MANAGER_MAKER: Final = contextlib.contextmanager(inspect.currentframe).__code__  # type: ignore[arg-type]
+"""The code of the functions that ``@contextmanager`` makes."""
+
+
+def managing(callee: Callable[[Any], Any], function: Any, *given: Any, **more: Any) -> Any:
+    """Call such a function: the user's generator runs converted."""
+    return contextlib.contextmanager(callee(function.__wrapped__))(*given, **more)
+
+
+# ---- warnings --------------------------------------------------------------------------------------------
+
+
+def _catch_warnings(*given: Any, **more: Any) -> Any:
+    """``warnings.catch_warnings()``. A program does not warn as NumPy does, so what needs that runs uncompiled."""
+    if more.get("record"):
+        _refuse("records warnings")
+    _refuse_errors(more.get("action"))
+    return warnings.catch_warnings(*given, **more)
+
+
+def _filter(own: Callable[..., None]) -> Callable[..., None]:
+    def filtered(action: Any, *given: Any, **more: Any) -> None:
+        _refuse_errors(action)
+        own(action, *given, **more)
+
+    return filtered
+
+
+def _refuse_errors(action: Any) -> None:
+    if action == "error":
+        _refuse("makes errors of warnings")
+
+
+def _refuse(what: str) -> None:
+    trace = require_trace()
+    if not trace.is_evaluating:
+        raise act_error(trace, what, user_location())

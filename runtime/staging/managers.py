@@ -12,14 +12,7 @@ from .operators import users_method
 
 
 def managed(manager: Any) -> Any:
-    """The context manager that ``with`` enters."""
-    if current_trace() is None or not _may_swallow(manager):
-        return manager
-    return _Managed(manager, type(manager).__enter__, type(manager).__exit__)
-
-
-def entered(manager: Any) -> Any:
-    """The same in code that has hooks for operators: the methods of a user's context manager run converted."""
+    """The context manager that ``with`` enters. The methods of a user's class run converted."""
     if current_trace() is None or not _may_swallow(manager):
         return manager
     methods = (users_method(manager, name) for name in ("__enter__", "__exit__"))

@@ -31,6 +31,7 @@ from ..branching.one_of import OneOf, entries_of, is_one_of, place_of
 from ..branching.python_numbers import as_python_number, is_unknown
 from ..branching.watching import watch_called
 from .texts_of_sizes import in_message, with_numbers
+from .user_call import call
 
 REFLECTED: Final = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
 _NAMES: Final = (*BINARY, "lshift", "rshift", "and", "or", "xor")
@@ -473,6 +474,22 @@ def set_attribute(value: Any, x: Any, name: str) -> None:
         own(name, value)
     else:
         setattr(x, name, value)
+
+
+def delete_attribute(x: Any, name: str) -> None:
+    """``del x.name``"""
+    if (own := users_method(x, "__delattr__")) is not None:
+        own(name)
+    else:
+        call(delattr, x, name)
+
+
+def delete_item(x: Any, index: Any) -> None:
+    """``del x[index]``"""
+    if (own := users_method(x, "__delitem__")) is not None:
+        own(index)
+    else:
+        call(operator.delitem, x, index)
 
 
 def iterated(x: Any) -> Any:

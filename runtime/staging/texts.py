@@ -14,7 +14,8 @@ from ...compiler.frontend.outside.read_names import note_read
 from ...compiler.message_values import MARK, MESSAGE_VALUES, MessageValues
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.exceptions.numpys_own import numpys_own
-from ...compiler.tracing.trace import current_trace
+from ...compiler.tracing.outside.system_calls import act_error
+from ...compiler.tracing.trace import current_trace, require_trace
 from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.users_errors import attach_values, complete
 from ..eager.debug_print import escaped, log_line
@@ -66,9 +67,29 @@ def written(function: Any, given: Callable[[], Given]) -> None:
     token = MESSAGE_VALUES.set(message_values)
     try:
         args, options = given()
+        _refuse_own_surroundings(function)
         _SAYING[writer_name(function)](function, message_values, args, options)
     finally:
         MESSAGE_VALUES.reset(token)
+
+
+def _refuse_own_surroundings(function: Any) -> None:
+    """Refuse a line that Python would not write as a program does later: the function then runs uncompiled.
+
+    Raises:
+        SideEffectError: the function has redirected its output, or has other filters for warnings.
+    """
+    trace = require_trace()
+    before = trace.outermost().surroundings
+    if before is None:
+        return
+    name = writer_name(function)
+    if name == "exception":
+        what: str | None = "logs the exception that it handles"
+    else:
+        what = before.change_of_warnings() if name == "warn" else before.change_of_prints()
+    if what is not None:
+        raise act_error(trace, what, user_location())
 
 
 def _print(
@@ -113,7 +134,7 @@ def _log(
     if not isinstance(getattr(function, "__self__", None), logging.Logger) and not logger.handlers:
         logging.basicConfig()  # as the functions of `logging` do
     name = function.__name__
-    level, *rest = args if name == "log" else (LEVELS[name], *args)
+    level, *rest = args if name == "log" else (LEVELS.get(name, logging.ERROR), *args)
     if not rest or is_traced(level) or (options.keys() - {"stacklevel"} and any(options.values())):
         raise ConcretizationError(
             f"{name}() of a logger cannot be part of a program with {', '.join(options) or 'these arguments'}: pass a "
@@ -185,6 +206,7 @@ def _line_of(stacklevel: int) -> tuple[str, int, str, str]:
 
 
 _SAYING: Final[Mapping[str, Callable[[Any, MessageValues, Sequence[Any], Mapping[str, Any]], None]]] = {
+    "exception": _log,
     "log": _log,
     "print": _print,
     "warn": _warn,

@@ -30,10 +30,12 @@ from ..expressions import and_, choose, compare, compare_two, folded, not_, or_
 from ..loops.iterations import plainly
 from ..loops.open_generators import pairs
 from ..loops.truth_in_call import truth_in_call
-from ..managers import entered, managed
+from ..managers import managed
 from ..numpy_functions import numpy_meaning
 from ..operators import (
     attribute,
+    delete_attribute,
+    delete_item,
     iterated,
     operate,
     percent,
@@ -59,6 +61,7 @@ class Hooks(WhileHooks, ForHooks):
     item = staticmethod(get_item)
     shown = staticmethod(shown)
     store = staticmethod(set_item)
+    delete_item, delete_attribute = staticmethod(delete_item), staticmethod(delete_attribute)
     settled = staticmethod(update_stand_ins)
     iterations = staticmethod(lambda iterated: with_adopted(plainly(iterated)))
     iterator = staticmethod(lambda iterated: iter(with_adopted(plainly(iterated))))
@@ -70,7 +73,6 @@ class Hooks(WhileHooks, ForHooks):
     truth = staticmethod(truth)
     attribute = staticmethod(attribute)
     set_attribute = staticmethod(set_attribute)
-    entered = staticmethod(entered)
     iterated = staticmethod(iterated)
     and_ = staticmethod(and_)
     or_ = staticmethod(or_)
