@@ -4,11 +4,14 @@ import numpy as np
 
 from ...analysis.divisions_by_shifts import shift_of
 from ...ir import Call, Constant
-from ...symbolic_size import typical
+from ...symbolic_size import same_shape, typical
 from ..python.form import LARGE
 from ..python.module import Scope
 from ..python.text import assigned
 from .form import form, write_ufunc
+
+LONG = 1 << 16
+"""From this many bytes on, calling a method is worth it if it takes less time per element."""
 
 
 @form("where", into=True, overwrites=(1, 2))
@@ -45,6 +48,34 @@ def _where(call: Call, scope: Scope, target: str | None) -> list[str]:
         f"    np.bitwise_and({bits}, {mask}, out={bits})",
         f"    np.bitwise_xor({bits}, {y_bits}, out={bits})",
     ]
+
+
+@form("maximum", "minimum", into=True, overwrites=(0, 1))
+def _extremum(call: Call, scope: Scope, target: str | None) -> list[str]:
+    """Large floats and a number by the method `clip`, which takes a quarter of the time: see `_clip`.
+
+    Of two zeros, NumPy takes the second, and the method that of the array. The sum with 0 makes 0 of −0.
+    """
+    (output,) = call.outputs
+    x, bound = call.inputs if isinstance(call.inputs[1], Constant) else reversed(call.inputs)
+    number = float(bound.array) if isinstance(bound, Constant) and not bound.ndim else np.nan
+    is_second = bound is call.inputs[1]
+    if (
+        output.dtype.name not in ("float32", "float64")
+        or not same_shape(x.shape, output.shape)
+        or typical(output.type.nbytes) < LONG
+        or np.isnan(number)
+        or (is_second and number == 0 and np.signbit(number))
+    ):
+        return write_ufunc(call, scope, target)
+    other = Constant(np.array(np.inf if call.op == "maximum" else -np.inf, output.dtype))
+    low, high = map(scope.array, (bound, other) if call.op == "maximum" else (other, bound))
+    name = scope.name(call)
+    lines = assigned(name, f"{scope.array(x)}.clip", [low, high, *([f"out={target}"] if target else [])])
+    if is_second and number == 0:
+        zero = scope.array(Constant(np.array(0, output.dtype)))
+        lines.append(f"    np.add({name}, {zero}, out={name})")
+    return lines
 
 
 @form("sign", into=True, overwrites=(0,))

@@ -194,3 +194,24 @@ def test_signs_of_large_arrays_are_numpys(dtype: str, is_own: bool) -> None:
         x[: 2 * len(special)] = [*special, *(-number for number in special)]
     (found,) = compiled(graph)(x)
     assert_same([found], [np.sign(-x if is_own else x)])
+
+
+@pytest.mark.parametrize("op", ["maximum", "minimum"])
+@pytest.mark.parametrize("is_first", [False, True])
+@pytest.mark.parametrize("number", [0.0, -0.0, 1.5, -2.0, np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("dtype", ["f16", "f32", "f64"])
+def test_extrema_of_large_arrays_and_numbers_are_numpys(
+    op: str, is_first: bool, number: float, dtype: str
+) -> None:
+    def extremum(x: Value) -> Value:
+        bound = fn.constant(number, x.dtype)
+        return bind(op, *((bound, x) if is_first else (x, bound)))
+
+    graph = recorded(extremum, f"{dtype}[32768]")
+    (value,) = graph.inputs
+    x = np.random.default_rng(0).integers(-2, 3, 32768).astype(value.dtype)
+    special = [0.0, -0.0, np.nan, np.inf, -np.inf, 1.5, -2.0]
+    x[: len(special)] = special
+    (found,) = compiled(graph)(x)
+    bound = np.array(number, x.dtype)
+    assert_same([found], [getattr(np, op)(*((bound, x) if is_first else (x, bound)))])
