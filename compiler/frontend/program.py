@@ -87,6 +87,8 @@ class ArrayOutput:
     """The Python type of a number that was computed only from Python numbers."""
     axes: tuple[int, ...] | None = None
     """The place of each axis of the result in the output, if the output has another memory order."""
+    is_read_only: bool = False
+    """Whether the function has set ``x.flags.writeable = False``."""
 
 
 @dataclass(frozen=True)
@@ -179,11 +181,20 @@ def order_of_keys(tree: Any) -> list[int]:
 
 def as_returned(x: Any, leaf: ArrayOutput) -> Any:
     """`x`, as an array of no axes if the function returned that rather than a scalar."""
+    if leaf.is_read_only:
+        return as_read_only(as_returned(x, replace(leaf, is_read_only=False)))
     if leaf.axes is not None:
         return x.transpose(leaf.axes)
     if leaf.is_scalar or x.ndim:
         return x
     return x.reshape(()) if is_traced(x) else np.asarray(x)
+
+
+def as_read_only(x: Any) -> Any:
+    """An array that the function has made read-only. Arrays on a GPU have no such flag."""
+    if is_traced(x) or isinstance(x, np.ndarray):
+        x.flags.writeable = False
+    return x
 
 
 def outputs_of(result: Any) -> "tuple[list[Value], list[ArrayOutput | Static], Any]":
@@ -202,7 +213,8 @@ def outputs_of(result: Any) -> "tuple[list[Value], list[ArrayOutput | Static], A
             leaf = bool(leaf)
         if isinstance(leaf, (TracedArray, np.ndarray, np.generic, ForeignMemory)):
             scalar = leaf.is_scalar if isinstance(leaf, TracedArray) else isinstance(leaf, np.generic)
-            leaves.append(ArrayOutput(len(outputs), scalar, weak_type(leaf)))
+            is_read_only = isinstance(leaf, TracedArray) and leaf.returns_read_only
+            leaves.append(ArrayOutput(len(outputs), scalar, weak_type(leaf), is_read_only=is_read_only))
             outputs.append(as_value(leaf))
         else:
             leaf = _with_numbers(leaf)

@@ -53,7 +53,16 @@ from .size_values import ratio_of_value, rounded_quotient
 from .trace import Storage, current_trace, require_trace
 from .traced_memory import TracedMemory
 from .values_in_call import FOLLOWS, guarded_value, is_followed
-from .views import Bits, ImaginaryPart, ReadOnly, RealPart, Transpose, View, is_flagged_read_only
+from .views import (
+    Bits,
+    ImaginaryPart,
+    ReadOnly,
+    RealPart,
+    Transpose,
+    View,
+    is_asked_read_only,
+    is_flagged_read_only,
+)
 
 
 class TracedArray(TracedMemory):
@@ -155,6 +164,11 @@ class TracedArray(TracedMemory):
             unknown_owner=self._unknown_owner,
         )
 
+    @property
+    def returns_read_only(self) -> bool:
+        """Whether the function has made it read-only, so that its caller gets a read-only array."""
+        return bool(self._views) and any(map(is_asked_read_only, self._views))
+
     def _set_writeable(self, new: bool) -> None:
         """``x.flags.writeable = new``: for this array, and for views of it that are made from now on."""
         is_own = self._storage.trace is current_trace() and not self._storage.is_input
@@ -169,8 +183,8 @@ class TracedArray(TracedMemory):
                 user_location(),
             )
         if not new:
-            self._views = (*self._views, ReadOnly())
-        elif self._views[-1] == ReadOnly():
+            self._views = (*self._views, ReadOnly(is_asked=True))
+        elif isinstance(self._views[-1], ReadOnly):
             self._views = self._views[:-1]
         else:
             raise ArgumentValueError("cannot set WRITEABLE flag to True of this array", user_location())

@@ -102,7 +102,7 @@ class EvaluatedDerivative(DifferentiatedCall):
         if isinstance(leaf, Static):
             return leaf
         self.results.append(leaf)
-        return ArrayOutput(len(self.results) - 1, leaf.is_scalar, leaf.weak)
+        return ArrayOutput(len(self.results) - 1, leaf.is_scalar, leaf.weak, is_read_only=leaf.is_read_only)
 
     # ---- outputs -----------------------------------------------------------------------------------------
 

@@ -55,6 +55,7 @@ class Result:
     """Where its derivative comes from; None if it does not depend on differentiated arguments."""
     is_scalar: bool
     weak: Any
+    is_read_only: bool = False
 
 
 _MANY_CALLS: Final = 100
@@ -167,7 +168,7 @@ class EvaluatedCall:
             if not isinstance(leaf, EvaluatedArray) or not leaf.is_of(self.trace):
                 leaf.value  # noqa: B018  (refuses an array of another trace)
             array, node = leaf.evaluated()
-            return Result(array, node, leaf.is_scalar, leaf.weak)
+            return Result(array, node, leaf.is_scalar, leaf.weak, leaf.returns_read_only)
         if isinstance(leaf, (np.ndarray, np.generic)):
             array_type(np.asarray(leaf))
             return Result(np.array(leaf), None, isinstance(leaf, np.generic), None)

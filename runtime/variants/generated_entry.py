@@ -9,7 +9,7 @@ import optree
 
 from ...compiler.dtypes import dtype_name
 from ...compiler.frontend.objects.made_objects import MadeObjects
-from ...compiler.frontend.program import ArrayOutput, Program, Static, order_of_keys
+from ...compiler.frontend.program import ArrayOutput, Program, Static, as_read_only, order_of_keys
 from ...compiler.ir import Shape
 from ...compiler.shapes.dim import Dim
 from ...compiler.shapes.spelling import spelled
@@ -246,12 +246,7 @@ def result_expression(program: Program, names: dict[str, Any], sizes: Mapping[st
         leaf = next(leaves)
         if not isinstance(leaf, ArrayOutput):
             return _constant(leaf, sizes, named)
-        if leaf.weak is not None:
-            return f"out[{leaf.index}].item()"
-        if leaf.axes is not None:
-            return f"out[{leaf.index}].transpose({leaf.axes!r})"
-        is_array = program.graph.outputs[leaf.index].ndim or leaf.is_scalar
-        return f"out[{leaf.index}]" if is_array else f"asarray(out[{leaf.index}])"
+        return _array(leaf, program.graph.outputs[leaf.index].ndim, names)
 
     def named(prefix: str, value: Any) -> str:
         name = f"{prefix}{len(names)}"
@@ -275,6 +270,21 @@ def result_expression(program: Program, names: dict[str, Any], sizes: Mapping[st
         return f"{named('build', _builder(tree))}({joined})"
 
     return text(program.out_tree)
+
+
+def _array(leaf: ArrayOutput, ndim: int, names: dict[str, Any]) -> str:
+    """An array or a number of the result."""
+    found = f"out[{leaf.index}]"
+    if leaf.weak is not None:
+        return f"{found}.item()"
+    if leaf.axes is not None:
+        found = f"{found}.transpose({leaf.axes!r})"
+    elif not (ndim or leaf.is_scalar):
+        found = f"asarray({found})"
+    if not leaf.is_read_only:
+        return found
+    names["as_read_only"] = as_read_only
+    return f"as_read_only({found})"
 
 
 def _constant(leaf: Static, sizes: Mapping[str, str], named: Callable[[str, Any], str]) -> str:
