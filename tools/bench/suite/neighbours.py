@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
@@ -38,7 +38,7 @@ class Neighbours:
             process.wait()
 
     @contextmanager
-    def busy(self) -> Iterator[None]:
+    def busy(self) -> Generator[None]:
         """They compute in the meantime."""
         self._send(signal.SIGCONT)
         try:
