@@ -29,9 +29,6 @@ ANYWHERE: Final = 1.0
 SHARED: Final = 50_000
 """A loop with this many nanoseconds of work is shared between threads."""
 
-BESIDE_PRODUCTS: Final = 500_000
-"""The same in programs with matrix products in NumPy: the threads of its BLAS then still wait on the cores."""
-
 CHUNK: Final = 25_000
 """Nanoseconds of work that are worth giving to a thread."""
 

@@ -13,20 +13,16 @@ from ...compiler.op import Aliasing, lookup
 from ...compiler.ops.nested_graphs import graph_of
 from ...compiler.symbolic_size import is_known, is_one, typical
 from ...compiler.value_ops import (
-    add,
     concatenate,
     convert,
     dot,
     expand_dims,
     full,
-    imag,
     iota,
-    make_complex,
     pad,
     real,
     reshape,
     slice_,
-    subtract,
     transpose,
 )
 from ..rewrite import rewrite
@@ -47,8 +43,7 @@ MOST_WINDOWS: Final = 1 << 24
 def without_numpy(graph: Graph) -> Graph:
     """Replace calls that only NumPy can compute, if there are other calls for them.
 
-    Two-byte floating-point numbers are computed in f32, as in NumPy. Complex matrix products become real ones, and
-    convolutions become products with all windows.
+    Two-byte floating-point numbers are computed in f32, as in NumPy. Convolutions become products with all windows.
 
     Before ``add_1: f16[3] = add(x, y)``, after::
 
@@ -65,8 +60,6 @@ def _replacement(op: str, inputs: tuple[Value, ...], params: Mapping[str, Any]) 
     if op == "conv" and not is_half(inputs[0].dtype):
         x, w = inputs
         return (_conv(x, w, **params),)
-    if op == "dot" and inputs[0].dtype.kind == "c":
-        return (_complex_dot(*inputs, **params),)
     if op == "convert" and (is_half(inputs[0].dtype) or is_half(params["dtype"])):
         return (_converted(inputs[0], params["dtype"]),)
     if op == "iota" and is_half(params["dtype"]):
@@ -108,16 +101,6 @@ def _converted(x: Value, dtype: DType) -> Value:
     return narrowed(
         x if x.dtype == FLOAT64 else convert(x, FLOAT64 if x.dtype.itemsize == 8 else FLOAT32), dtype
     )
-
-
-def _complex_dot(x: Value, y: Value, **axes: Any) -> Value:
-    """By products of the real and imaginary parts."""
-    (a, b), (c, d) = ((real(value), imag(value)) for value in (x, y))
-
-    def product(left: Value, right: Value) -> Value:
-        return bind("dot", left, right, **axes)
-
-    return make_complex(subtract(product(a, c), product(b, d)), add(product(a, d), product(b, c)))
 
 
 def _conv(

@@ -1,1 +1,1 @@
-"""This machine: compilers, processor, threads, BLAS, and measurements."""
+"""This machine: compilers, processor, threads, and measurements."""

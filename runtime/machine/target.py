@@ -10,7 +10,6 @@ from ...compiler.backends.c.function import COptions
 from ...compiler.errors import BackendError
 from ...compiler.nesting import shown
 from ..environment import usual_backend
-from .blas import has_narrow_vectors, products
 from .toolchain import Toolchain, toolchain, working_toolchain
 
 GRAPH: Final = "graph.txt"
@@ -92,12 +91,4 @@ def target_of(backend: str, fast_math: bool, gpu: int | None = None, lock: Path 
     compiler = toolchain() if wanted == "c" else working_toolchain()
     if compiler is None:
         return NUMPY
-    blas = products()
-    on_thread = blas is not None and blas.has_batches
-    options = COptions(
-        fast_math=fast_math,
-        blas=blas is not None,
-        blas_on_thread=on_thread,
-        wider_than_blas=compiler.has_widest_vectors and has_narrow_vectors(),
-    )
-    return Target("c", options, compiler, falls_back=wanted == "auto")
+    return Target("c", COptions(fast_math=fast_math), compiler, falls_back=wanted == "auto")

@@ -58,11 +58,6 @@ class Toolchain:
         flags = [*self.flags_for(fast_math=fast_math), *quick, *more]
         return compiled(self.command, flags, text, SECONDS, keeps_text=keeps_text)
 
-    @property
-    def has_widest_vectors(self) -> bool:
-        """Whether programs use vectors of 512 bits."""
-        return "-mprefer-vector-width=512" in self.flags
-
     def flags_for(self, *, fast_math: bool) -> tuple[str, ...]:
         """The flags with which programs are compiled."""
         return (*REQUIRED, *self.flags, *(FAST if fast_math else ()))

@@ -6,12 +6,14 @@ from functools import partial
 from ...compiler.ir import Graph
 from ...passes.fusion.cost import CPU, Costs
 from ...passes.lowering.inline_calls import inline_calls
+from ...passes.lowering.real_products import real_products
 from ...passes.optimizations.block_rows import block_rows
 from ...passes.optimizations.combine_parts import combine_parts
 from ...passes.optimizations.contract_sums import contract_sums
 from ...passes.optimizations.fuse import fuse
 from ...passes.optimizations.select_scattered import select_scattered
 from ...passes.optimizations.split_concatenate import split_concatenate
+from ...passes.optimizations.sum_products import sum_products
 from ...passes.optimizations.tile import tile
 from ...passes.pipeline import run
 from ...passes.simplification.remove_dead_code import remove_dead_code
@@ -31,7 +33,7 @@ def passes_for(backend: str) -> tuple[Callable[[Graph], Graph], ...]:
     if backend == "numpy":
         return tile, contract_sums, combine_parts
     if backend == "c":
-        return inline_calls, block_rows, fuse
+        return inline_calls, block_rows, sum_products, real_products, fuse
     before = (inline_calls, select_scattered, simplify, share_subexpressions, split_concatenate)
     return *before, partial(fuse, costs=costs_for(backend)), remove_dead_code
 

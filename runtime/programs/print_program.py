@@ -63,10 +63,7 @@ def print_program(
     python = print_module(graph, NUMPY, library=library, donated=donated, check=check)
     if not library.functions:
         return Source(python)
-    by_call = library.function_by_call
-    beside_products = any(call.op == "dot" and call not in by_call for call in graph.calls)
-    text = print_source(graph.name, library.functions, beside_products=beside_products)
-    return Source(python, text, by_call)
+    return Source(python, print_source(graph.name, library.functions), library.function_by_call)
 
 
 def memory_of(

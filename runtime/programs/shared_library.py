@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from ...compiler.errors import CompilerError
-from ..machine.blas import address_of_products
 from ..machine.loaded_library import LoadedLibrary
 from ..machine.threads import address_of_count
 
@@ -22,10 +21,10 @@ def link(function: Callable[..., Any], library: bytes, folder: Path | None, shar
     Raises:
         CompilerError: the system does not load it.
     """
-    take: Callable[[Any, int, int, int | None, Any], None] = function.__globals__["link"]
+    take: Callable[[Any, int, int | None, Any], None] = function.__globals__["link"]
     try:
         loaded = LoadedLibrary(library, None if folder is None else folder / LIBRARY)
-        take(loaded.library, address_of_count(), address_of_products(), share, loaded.owner)
+        take(loaded.library, address_of_count(), share, loaded.owner)
     except (OSError, AttributeError) as error:
         raise CompilerError(
             f"a compiled program cannot be loaded: {error}. Free some memory, raise the process's limits, or "

@@ -13,12 +13,6 @@ class COptions:
     fast_math: bool = False
     """Allows the compiler to add in any order, fuse multiplications with additions, and lose the sign of zero. NaN
     and infinity stay, and the text is the same. For Triton: see `compile`."""
-    blas: bool = False
-    """NumPy's BLAS can be called for products in loops."""
-    blas_on_thread: bool = False
-    """It can compute a product on the calling thread, so Tracemill's threads share stacks of products."""
-    wider_than_blas: bool = False
-    """The compiler's vectors are wider than those of NumPy's BLAS: C computes large products itself."""
     alone: bool = False
     """There is no Python: C computes everything, and loops cannot be interrupted."""
 

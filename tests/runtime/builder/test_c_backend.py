@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ import tracemill as tm
 from samples.sample import LAYOUTS
 from tracemill.compiler.errors import CompilerError, MissingCompilerError
 from tracemill.runtime.cache.disk_cache import CacheWarning, default_cache
-from tracemill.runtime.machine import target
 from tracemill.runtime.machine.measurements import Machine
 from tracemill.runtime.machine.threads import set_num_threads
 from tracemill.runtime.programs.built import statistics
@@ -299,24 +298,6 @@ def test_cached_programs_run_on_their_own(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-I", path], capture_output=True, text=True, check=False)
     assert done.stdout.startswith("ok: max difference"), done.stderr
     assert default_cache().verify() == []
-
-
-def test_short_kernels_between_products_of_numpy_leave_it_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(target, "has_narrow_vectors", lambda: False)
-
-    def may_share(f: Callable[[Any], Any], size: int) -> list[str]:
-        text = tm.compile(f, backend="c").lower(np.ones((size, size))).c_source
-        return re.findall(r"tm_function f = \{[^;]*types, (\d)", text or "")
-
-    def hidden(x: Any) -> Any:
-        return np.tanh(np.exp(x) - 1)
-
-    def between(x: Any) -> Any:
-        return x @ hidden(x @ x)
-
-    assert may_share(hidden, 300) == ["1"]
-    assert may_share(between, 300) == ["0"]
-    assert may_share(between, 2000) == ["1"]
 
 
 # ---- several processes -------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ import pytest
 
 import tracemill as tm
 from tracemill.runtime.inspection.lowered import Lowered
-from tracemill.runtime.machine import target
 
 N = 256  # so few that no program computes tiles, which each thread has memory for
 BUFFERS = 1 << 17
@@ -83,17 +82,15 @@ def test_what_lies_in_donated_memory_is_not_counted_again() -> None:
     assert table == ["array    bytes  place     calls 0 to 2", "x      524_288  argument  ███"]
 
 
-def test_kernels_of_c_overwrite_what_dies(c_compiler: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beside its argument, one product lives at a time: both are overwritten by the kernel that reads them.
-
-    BLAS computes the products: in C, they would pack their operands in memory of their own."""
-    monkeypatch.setattr(target, "has_narrow_vectors", lambda: False)
+def test_kernels_of_c_overwrite_what_dies(c_compiler: str) -> None:
+    """Beside its argument, one product lives at a time: both are overwritten by the kernel that reads them. The memory
+    in which a product packs its operands is not counted."""
     memory = tm.compile(layers, donate_argnums=0, backend="c").lower(X).memory
     assert (memory.outputs, memory.temporaries) == (0, X.nbytes)
     lowered = tm.compile(layers, backend="c").lower(X)
     assert lowered.memory.temporaries == 2 * X.nbytes
     function = lowered.compile().build.function
-    assert allocated(lambda: function(X)) == pytest.approx(3 * X.nbytes, abs=BUFFERS)
+    assert 3 * X.nbytes < allocated(lambda: function(X)) < 7 * X.nbytes
 
 
 def test_what_fuse_does_is_shown() -> None:

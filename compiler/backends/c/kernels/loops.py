@@ -29,6 +29,7 @@ from ..layout import bare
 from ..sizes import place_text, size_text
 from ..types import c_type, element_type
 from .accumulators import AccumulatorWriter, stack_entries
+from .after_rows import ROWS, after_rows
 from .angles import BLOCK, angles_in, are_costly, before_angles, widest
 from .expressions import condition_text, variables
 from .next_rows import NextRow, next_rows
@@ -249,7 +250,7 @@ class Writer(AccumulatorWriter):
         With `is_any` there are as many as the symbolic extent of the loop, or as remain of it.
         """
         if gathered is None:
-            self.each_iteration(loop, low, end)
+            self.rows_one_by_one(loop, low, end)
             return
         if self.with_angles is None and (angles := angles_in(loop.body)):
             before = before_angles(loop.body)
@@ -280,6 +281,22 @@ class Writer(AccumulatorWriter):
             return
         self.line(f"#pragma omp simd{self.clauses(gathered)}")
         self.each_iteration(loop, low, end)
+
+    def rows_one_by_one(self, loop: Loop, low: str, end: str) -> None:
+        """Iterations with inner loops; what follows these may run on vectors."""
+        variable = loop.variable
+        first = Variable(f"{variable}_first", variable.low, variable.high)
+        loops = after_rows(loop, first)
+        if loops is None:
+            self.each_iteration(loop, low, end)
+            return
+        last = f"{variable}_last"
+        with self.braces(f"for (long {first} = {low}; {first} < {end}; {first} += {ROWS})"):
+            self.line(f"const long {last} = {first} + {ROWS} < {end} ? {first} + {ROWS} : {end};")
+            for row in loops.stored:
+                self.line(f"{element_type(row.dtype)} {row.name}[{ROWS}];")
+            self.each_iteration(replace(loop, body=loops.over_rows), str(first), last)
+            self.iterations(loops.after, str(first), last, [])
 
     def near_or_far(
         self,

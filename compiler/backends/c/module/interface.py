@@ -13,7 +13,6 @@ from ....loops.loop_costs import SHARED
 from ....symbolic_size import SymbolicSize
 from ...python.literals import dtype_text
 from ...python.text import WIDTH, tuple_text, wrapped
-from ..blas import blas_text
 from ..function import CFunction
 from ..interruption import CALL, PYTHON
 from ..sizes import size_parameters, size_text
@@ -147,11 +146,10 @@ EXPORT = """\
 // `self` holds numpy.ndarray, None, the function that converts an operand, and the dtypes and NumPy's type numbers.
 __attribute__((visibility("default")))
 tm_object *tracemill_functions(
-    tm_object *self, long header, const int *threads, const void *blas, void *share) {
+    tm_object *self, long header, const int *threads, void *share) {
     const int types = sizeof tm_types / sizeof *tm_types, functions = sizeof tm_methods / sizeof *tm_methods;
     tm_header = header;
     tm_threads = threads;
-    $blas;
     $share;
     tm_ndarray = PyTuple_GetItem(self, 0);
     tm_none = PyTuple_GetItem(self, 1);
@@ -235,10 +233,8 @@ def print_wrappers(functions: Sequence[CFunction], shared: int = SHARED) -> str:
     table = [_type_text(type) for type in types]
     methods = [f'{{"{f.name}", {f.name}_call, TM_FASTCALL,\n        {_doc(f)}}}' for f in functions]
     words = _WITH_SIZES if any(f.sizes for f in functions) else _WITHOUT_SIZES
-    uses_blas = any(blas_text(f.text) for f in functions)
     uses_threads = any(SHARE in f.text for f in functions)
     exported = {
-        "$blas": "tm_blas = blas" if uses_blas else "(void)blas",
         "$share": "if (share) *(void **)&tm_share = share" if uses_threads else "(void)share",
     }
     parts = [
@@ -346,19 +342,19 @@ FITTING_ANY_SIZE = FITTING.replace(
 """The same with None for axis lengths that depend on named sizes: the C function knows them."""
 
 LINK = '''\
-def link(library, threads, blas=None, share=None, owner=None):
-    """Take the C functions from a shared library. It reads the number of threads and NumPy's BLAS at these addresses,
-    and calls `share` to use threads.
+def link(library, threads, share=None, owner=None):
+    """Take the C functions from a shared library. It reads the number of threads at this address, and calls `share`
+    to use threads.
 
     The functions keep `owner` alive, so that it can unload the library after them.
     """
     make = library.tracemill_functions
     make.restype = ctypes.py_object
-    make.argtypes = [ctypes.py_object, ctypes.c_long, *[ctypes.c_void_p] * 3]
+    make.argtypes = [ctypes.py_object, ctypes.c_long, *[ctypes.c_void_p] * 2]
     dtypes = tuple(np.dtype(dtype) for _, dtype in TYPES)
     numbers = tuple(dtype.type for dtype in dtypes)
     held = (np.ndarray, None, fitting, dtypes, numbers, owner)
-    made = make(held, object.__basicsize__, threads, blas, share)
+    made = make(held, object.__basicsize__, threads, share)
     globals().update({function.__name__: function for function in made})
 '''
 

@@ -8,9 +8,8 @@ from typing import Final
 from ....analysis.fusible_ops import is_loop_call
 from ....builder import bind_all
 from ....ir import Call, called
-from ....loops.loop_costs import BESIDE_PRODUCTS, SHARED
+from ....loops.loop_costs import SHARED
 from ....ops.nested_graphs import graph_of
-from ..blas import blas_text
 from ..definitions import source_of
 from ..function import CFunction, COptions
 from ..interruption import CALL
@@ -45,15 +44,13 @@ INCLUDES: Final = {
 """Headers, and parts that only some texts need."""
 
 
-def print_source(name: str, functions: Sequence[CFunction], *, beside_products: bool = False) -> str:
+def print_source(name: str, functions: Sequence[CFunction]) -> str:
     """A complete C text: the functions, and the code that makes them callable from Python.
 
-    The same functions give the same text, byte for byte. `beside_products` says that NumPy computes matrix products
-    between their calls.
+    The same functions give the same text, byte for byte.
     """
-    shared = BESIDE_PRODUCTS if beside_products else SHARED
     header = f"// {name}: C functions made by Tracemill for the Python module of that name.\n"
-    wrappers = print_wrappers(functions, shared)
+    wrappers = print_wrappers(functions, SHARED)
     return "\n".join([header, functions_text(functions, wrappers), folded_lines(wrappers)])
 
 
@@ -73,7 +70,6 @@ def functions_text(functions: Sequence[CFunction], callers: str = "", pool: str 
     declarations += filter(
         None,
         [
-            blas_text(text),
             row_products_text(text),
             MATRICES * (FAILED in text),
             pool * (CALL_OF_POOL in text),
@@ -104,7 +100,7 @@ def _function_of(
         (graph,) = called((call,))
         return kernel_function(graph, name, options, in_place=True)
     inner = inner or partial(print_function, options=options, in_loop=True)
-    found = step_function(call, name, options, in_loop=in_loop)
+    found = step_function(call, name, options)
     found = found or nest_function(call, name, alone=options.alone)
     found = found or control_function(call, name, inner, alone=options.alone)
     if found is None and in_loop and is_loop_call(call):

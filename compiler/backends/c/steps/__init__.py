@@ -9,7 +9,7 @@ from .chunks import empty_function
 from .cumulative import cumulative
 from .matrices import MATRIX_STEPS, matrix_step
 from .positions import positions
-from .products import DEFAULT, dot
+from .products import dot
 from .random import random_bits
 from .scattering import scatter
 from .sorting import sort, top_k
@@ -30,13 +30,11 @@ _STEPS: dict[str, Callable[[Call, str], CFunction | None]] = {
 }
 
 
-def step_function(
-    call: Call, name: str, options: COptions = DEFAULT, *, in_loop: bool = False
-) -> CFunction | None:
-    """A C function called `name` that computes a call; None if NumPy does, because it must or is as fast.
+DEFAULT = COptions()
 
-    In a loop that is itself C, more is worth doing in C: a NumPy call would turn it into a Python loop.
-    """
+
+def step_function(call: Call, name: str, options: COptions = DEFAULT) -> CFunction | None:
+    """A C function called `name` that computes a call; None if NumPy does, because it must or is as fast."""
     if options.alone and call.op == "flatnonzero":
         return positions(call, name)
     step = _STEPS.get(call.op)
@@ -48,7 +46,7 @@ def step_function(
     if by_matrices:
         return matrix_step(call, name)
     if step is None:
-        return dot(call, name, in_loop=in_loop, options=options)
+        return dot(call, name)
     if call.op == "sort":
         return sort(call, name, any_length=options.alone)
     if step is cumulative:

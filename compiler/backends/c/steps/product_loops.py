@@ -3,12 +3,11 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import reduce
 from string import Template
 
 from ....affine import same
 from ....ir import Shape
-from ....symbolic_size import SymbolicSize, is_known, is_one, max_expr
+from ....symbolic_size import SymbolicSize, is_known
 from ..sizes import factor_text
 from .offsets import even_distance, offset_along
 
@@ -117,23 +116,6 @@ class Side:
     def distances(self) -> tuple[int | None, int | None]:
         """The distance of its vectors, and of the entries of each; None if it is not constant."""
         return even_distance(self.shape, self.free), even_distance(self.shape, self.contract)
-
-    @property
-    def is_even(self) -> bool:
-        """Whether it is a matrix for BLAS: with rows or columns whose entries are adjacent."""
-        known = [distance for distance in self.distances if distance is not None]
-        return len(known) == 2 and any(map(is_one, known))
-
-    @property
-    def apart(self) -> int:
-        """The distance of its rows, or of its columns if those are contiguous."""
-        apart: int = reduce(max_expr, (distance for distance in self.distances if distance is not None), 0)
-        return apart
-
-    def text_of_transposed(self, axes: tuple[int, ...]) -> str:
-        """``true`` for BLAS if these axes are not the contiguous ones."""
-        distance = even_distance(self.shape, axes)
-        return "false" if distance is not None and is_one(distance) else "true"
 
 
 @dataclass(frozen=True, slots=True)

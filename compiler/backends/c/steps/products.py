@@ -1,31 +1,27 @@
-"""Sums of products in C: matrices too small for a call of BLAS, and integers, which BLAS does not support."""
+"""Sums of products in C: by loops for tiny matrices and for integers, by panels, and by blocks for large ones."""
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from string import Template
 
 from ....ir import Call, Extent
 from ....params import ints_param
 from ....symbolic_size import SymbolicSize, is_known, is_one
-from ..blas import OF_DTYPE
-from ..function import CFunction, COptions
+from ..function import CFunction
 from ..parameters import memory_type, parameters
 from ..sizes import factor_text, names_in_call, scaled
 from ..threads.shared_loop import names
 from ..types import element_type
-from .blocks import blocked_text, memory_bytes
+from . import blocks, panels
 from .chunks import chunk_size, over_chunks
 from .product_loops import Product, Side
-from .stacks import is_for_threads, stack_text
 
 SMALL = 16
-"""Matrix products with at most this many rows and columns are computed in C."""
+"""Products of matrices with at most this many rows and columns are loops without memory of their own."""
 
-LARGE = 1 << 20
-"""Multiplications of a product for which blocks in C are faster than a BLAS with vectors of half the size."""
-
-PER_PACKED = 16
-"""Blocks are packed first: with fewer multiplications per packed number, that takes longer than wide vectors save."""
+AT_RUN_TIME = 64
+"""The same for sizes that are not known before."""
 
 _BY_SIZE = Template("""\
 static void $name($parameters, long threads)
@@ -37,107 +33,97 @@ static void $name($parameters, long threads)
 }
 """)
 
-IN_LOOP = 64
-"""In a C loop, a NumPy call would turn it into a Python loop, so that larger products pay off in C. Above this, C
-calls BLAS if possible."""
 
-_BY_BLAS = Template("""\
-static void $name($parameters, long threads)
-{
-    if (!tm_blas$without) {
-        ${name}_here($arguments, threads);
-        return;
-    }
-    for (long batch = 0; batch < $count; batch++)
-        $multiply($turned, $right_turned, $rows, $columns, $length, x$left + ($left_batch), $left_apart,
-                  x$right + ($right_batch), $right_apart, out0 + batch * $size);
-}
-""")
-
-
-DEFAULT = COptions()
-
-
-def dot(call: Call, name: str, *, in_loop: bool = False, options: COptions = DEFAULT) -> CFunction | None:
-    """The C function of a call of ``dot``, which calls BLAS for large products in a loop if possible."""
+def dot(call: Call, name: str) -> CFunction | None:
+    """The C function of a call of ``dot``; None for complex numbers."""
     x, y = call.inputs
     dtype = x.dtype
-    batch = [x.shape[axis] for axis in ints_param(call, "batch_x", ())]
-    sides = [
-        Side(0, x.shape, ints_param(call, "batch_x", ()), ints_param(call, "contract_x")),
-        Side(1, y.shape, ints_param(call, "batch_y", ()), ints_param(call, "contract_y")),
-    ]
-    if is_one(sides[1].entries):  # one column: the transposed product has all entries in one row
-        sides.reverse()
-    left, right = sides
-    length = math.prod(x.shape[axis] for axis in ints_param(call, "contract_x"))
+    left = Side(0, x.shape, ints_param(call, "batch_x", ()), ints_param(call, "contract_x"))
+    right = Side(1, y.shape, ints_param(call, "batch_y", ()), ints_param(call, "contract_y"))
+    length = math.prod(x.shape[axis] for axis in left.contract)
     flops = left.entries * right.entries * length
-    if dtype.kind not in "iu" and dtype.name not in OF_DTYPE:
+    if dtype.kind in "iu" or (dtype.kind == "f" and is_known(flops <= SMALL**3)):
+        return _by_loops(call, name, left, right, length)
+    if dtype.kind != "f":
         return None
-    is_thin = any(
-        map(is_one, (left.entries, right.entries, length))
-    )  # it takes as long as reading it, with or without BLAS
-    is_small = is_known(flops <= (IN_LOOP if in_loop else SMALL) ** 3)
-    is_large = dtype.kind == "f" and not is_small and not (in_loop and is_thin)
-    has_sizes = isinstance(math.prod(batch) * flops, SymbolicSize)
-    by_own = options.wider_than_blas and is_large and is_faster_in_blocks(left.entries, right.entries, length)
-    is_blas = is_large and not by_own and left.is_even and right.is_even
-    by_threads = (
-        is_blas
-        and options.blas_on_thread
-        and not (is_thin or is_known(math.prod(batch) <= 1))
-        and is_for_threads(left.entries, right.entries, length)
-    )
-    by_blas = by_threads or (is_blas and in_loop and options.blas)
-    if is_large and not by_blas and not by_own and not options.alone:
-        return None
-    by_blocks = is_large and not is_thin and not by_blas
-    if by_blocks and not has_sizes:
-        return _blocked(call, name, left, right, length)
-    whole, name = name, f"{name}_here" if by_blas or by_blocks else name
+    large, small = (right, left) if _is_better_turned(left, right, length) else (left, right)
+    if panels.is_for_panels(large, small, length, dtype.itemsize):
+        return _by_panels(call, name, large, small, length)
+    if not isinstance(flops, SymbolicSize):
+        return _by_blocks(call, name, left, right, length)
+    here = _by_loops(call, f"{name}_here", left, right, length)
+    return _by_size(name, here, _by_blocks(call, f"{name}_blocked", left, right, length), left, right, length)
+
+
+def _is_better_turned(left: Side, right: Side, length: Extent) -> bool:
+    """Whether to compute the transposed product, since its right matrix is smaller. Its entries are then stored apart
+    from each other, which matters if their sums are short."""
+    return is_known(left.entries < right.entries) and is_known(left.entries < length)
+
+
+def _by_loops(call: Call, name: str, left: Side, right: Side, length: Extent) -> CFunction:
+    """The C function of a product by loops over its entries, or over tiles of them."""
+    if is_one(right.entries):  # one column: the transposed product has all entries in one row
+        left, right = right, left
+    dtype, out = call.inputs[0].dtype, call.outputs[0].type
     product = Product(name, element_type(dtype), dtype.itemsize, left, right, length)
-    inputs, outputs = tuple(value.type for value in call.inputs), (call.outputs[0].type,)
+    inputs, outputs = tuple(value.type for value in call.inputs), (out,)
     sizes = names_in_call(call)
     declared = parameters(inputs, outputs, sizes=sizes)
     along_both = left.offset(left.contract, "k") == right.offset(right.contract, "k") == "k"
     by_entries = along_both and not is_known(length < 4) and right.offset(right.free, "j") != "j"
     height = 1 if by_entries else product.height
-    items = math.prod(batch) * ((left.entries + (height - 1)) // height)
-    work = 1 + scaled(math.prod(batch) * flops, dtype.itemsize / 64) + math.prod(batch) * left.entries
+    batches = math.prod(left.shape[axis] for axis in left.batch)
+    items = batches * ((left.entries + (height - 1)) // height)
+    work = 1 + scaled(out.size * length, dtype.itemsize / 64) + batches * left.entries
     text = (product.by_entries if by_entries else product.by_tiles)(", ".join(declared))
-    text += over_chunks(name, declared, items, chunk_size(items, work), outputs[0].size)
-    if by_blas:
-        texts = product.texts(", ".join(declared)) | {
-            "name": whole,
-            "arguments": ", ".join(names(declared)),
-            "turned": left.text_of_transposed(left.contract),
-            "left_apart": factor_text(left.apart),
-            "right_turned": right.text_of_transposed(right.free),
-            "right_apart": factor_text(right.apart),
-            "size": factor_text(left.entries * right.entries),
-        }
-        if by_threads:
-            text += "\n" + stack_text(texts, declared, math.prod(batch), math.prod(batch) * flops, dtype.name)
-            work = 1 + scaled(math.prod(batch) * flops, dtype.itemsize / 256)
-        else:
-            text += "\n" + _BY_BLAS.substitute(
-                texts,
-                count=factor_text(math.prod(batch)),
-                without="" if is_known(flops >= 1) else f" || {factor_text(flops)} == 0",
-                multiply=OF_DTYPE[dtype.name],
-            )
-    here = CFunction(name, text, inputs, outputs, frozenset(), work, sizes=sizes)
-    if not by_blocks:
-        return replace(here, name=whole)
-    return _by_size(whole, here, _blocked(call, f"{whole}_blocked", left, right, length), left, right, length)
+    text += over_chunks(name, declared, items, chunk_size(items, work), out.size)
+    return CFunction(name, text, inputs, outputs, frozenset(), work, sizes=sizes)
 
 
-def is_faster_in_blocks(rows: Extent, columns: Extent, length: Extent) -> bool:
-    """Whether a product in C takes less time than in a BLAS with vectors of half the size. Unknown sizes may be too
-    short for that."""
-    has_sizes = isinstance(rows * columns * length, SymbolicSize)
-    is_large = not has_sizes and rows * columns * length >= LARGE
-    return is_large and rows * columns >= PER_PACKED * (rows + columns)
+def _by_panels(call: Call, name: str, large: Side, small: Side, length: Extent) -> CFunction:
+    """The C function of a product whose smaller matrix is narrow or small."""
+    itemsize = call.inputs[0].dtype.itemsize
+    batches = math.prod(large.shape[axis] for axis in large.batch)
+    nbytes = panels.memory_bytes(batches, small.entries, length, itemsize)
+
+    def text(product: Product, declared: Sequence[str], memory: str) -> str:
+        texts, sizes = product.texts(", ".join(declared)), names_in_call(call)
+        return panels.panels_text(texts, declared, large, small, length, memory, itemsize, sizes)
+
+    return _with_memory(call, name, large, small, length, nbytes, text)
+
+
+def _by_blocks(call: Call, name: str, left: Side, right: Side, length: Extent) -> CFunction:
+    """The C function of a large product."""
+    itemsize = call.inputs[0].dtype.itemsize
+    behind, nbytes = blocks.memory_bytes(left.entries, right.entries, length, itemsize)
+    batches = math.prod(left.shape[axis] for axis in left.batch)
+
+    def text(product: Product, declared: Sequence[str], memory: str) -> str:
+        texts, sizes = product.texts(", ".join(declared)), names_in_call(call)
+        return blocks.blocked_text(texts, declared, left.entries, memory, behind, batches, itemsize, sizes)
+
+    return _with_memory(call, name, left, right, length, nbytes, text)
+
+
+def _with_memory(
+    call: Call,
+    name: str,
+    left: Side,
+    right: Side,
+    length: Extent,
+    nbytes: Extent,
+    text: Callable[[Product, Sequence[str], str], str],
+) -> CFunction:
+    """A C function that packs matrices into this many bytes."""
+    dtype, out = call.inputs[0].dtype, call.outputs[0].type
+    inputs, outputs = tuple(value.type for value in call.inputs), (out, memory_type(nbytes))
+    sizes = names_in_call(call)
+    declared = parameters(inputs, outputs, sizes=sizes)
+    product = Product(name, element_type(dtype), dtype.itemsize, left, right, length)
+    work = 1 + scaled(out.size * length, dtype.itemsize / 256)
+    return CFunction(name, text(product, declared, "out1"), inputs, outputs, frozenset(), work, sizes=sizes)
 
 
 def _by_size(
@@ -145,7 +131,7 @@ def _by_size(
 ) -> CFunction:
     """The function of a product that is large for some sizes, and for others small or as thin as a vector."""
     counts = [left.entries, right.entries, length]
-    small = [f"{' * '.join(map(factor_text, counts))} <= {IN_LOOP**3}"]
+    small = [f"{' * '.join(map(factor_text, counts))} <= {AT_RUN_TIME**3}"]
     small += [f"{factor_text(count)} == 1" for count in counts if isinstance(count, SymbolicSize)]
     declared = parameters(blocked.inputs, blocked.outputs, sizes=blocked.sizes)
     text = _BY_SIZE.substitute(
@@ -158,19 +144,3 @@ def _by_size(
         given=", ".join(names(declared)),
     )
     return replace(blocked, name=name, text="\n".join([here.text, blocked.text, text]), work=here.work)
-
-
-def _blocked(call: Call, name: str, left: Side, right: Side, length: int) -> CFunction:
-    """The C function of a large product without BLAS."""
-    dtype, out = call.inputs[0].dtype, call.outputs[0].type
-    product = Product(name, element_type(dtype), dtype.itemsize, left, right, length)
-    inputs = tuple(value.type for value in call.inputs)
-    behind, nbytes = memory_bytes(left.entries, right.entries, length, dtype.itemsize)
-    outputs = (out, memory_type(nbytes))
-    batches = math.prod(left.shape[axis] for axis in left.batch)
-    sizes = names_in_call(call)
-    declared = parameters(inputs, outputs, sizes=sizes)
-    texts = product.texts(", ".join(declared))
-    text = blocked_text(texts, declared, left.entries, "out1", behind, batches, dtype.itemsize, sizes)
-    work = 1 + scaled(batches * left.entries * right.entries * length, dtype.itemsize / 256)
-    return CFunction(name, text, inputs, outputs, frozenset(), work, sizes=sizes)

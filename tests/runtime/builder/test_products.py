@@ -1,6 +1,6 @@
-"""Products in C call NumPy's BLAS, if it is found and multiplies as it should: large ones in loops, and stacks."""
+"""Matrix products in C: by loops, by panels and by blocks, in every order, as accurate as NumPy's, on any number of
+threads."""
 
-import ctypes
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,15 +13,12 @@ import tracemill as tm
 from c.compiling import compiled
 from c.through_c import Run, assert_close, assert_means_the_same_through_c, merged
 from support.recording import recorded
-from tracemill.compiler.backends.c.blas import blas_text
-from tracemill.compiler.backends.c.function import CFunction, COptions
-from tracemill.compiler.backends.c.module.source import functions_text, print_function
+from tracemill.compiler.backends.c.function import COptions
+from tracemill.compiler.backends.c.module.source import print_function
 from tracemill.compiler.builder import bind, bind_all
 from tracemill.compiler.interpreter import evaluate
 from tracemill.compiler.ir import Graph
 from tracemill.runtime.builder.build import build
-from tracemill.runtime.machine import blas
-from tracemill.runtime.machine.loaded_library import LoadedLibrary
 from tracemill.runtime.machine.target import target_of
 from tracemill.runtime.machine.toolchain import Toolchain
 
@@ -70,10 +67,10 @@ STACKS: dict[str, tuple[str, str, dict[str, Any]]] = {
         },
     )
     for about, (count, rows, columns, length) in {
-        "a call of BLAS for each": (37, 31, 23, 65),
-        "some calls for each": (5, 83, 97, 101),
-        "a batch for each": (19, 103, 101, 107),
-        "some batches for each": (2, 331, 219, 301),
+        "small ones": (37, 31, 23, 65),
+        "some of them larger": (5, 83, 97, 101),
+        "large for panels": (19, 103, 101, 107),
+        "in blocks": (2, 331, 219, 301),
     }.items()
     for how, turned_x, turned_y in (
         ("rows with columns", False, False),
@@ -93,7 +90,7 @@ STACKS: dict[str, tuple[str, str, dict[str, Any]]] = {
         {"contract_x": (3,), "contract_y": (1,), "batch_x": (0,), "batch_y": (0,)},
     ),
 }
-"""Stacks of each size for which there is a way, and of each order that BLAS knows."""
+"""Stacks of sizes for each way to multiply them, and in each order."""
 
 OTHER_STACKS: dict[str, tuple[str, str, dict[str, Any]]] = {
     name: (x, y, {"contract_x": (2,), "contract_y": (1,), "batch_x": (0,), "batch_y": (0,)})
@@ -106,18 +103,49 @@ OTHER_STACKS: dict[str, tuple[str, str, dict[str, Any]]] = {
         "of small ones": ("[9, 7, 5]", "[9, 5, 6]"),
     }.items()
 }
-"""Those that NumPy multiplies, or C itself."""
+"""Stacks without elements, of vectors, and of few rows."""
 
-ON_THREAD = COptions(blas=True, blas_on_thread=True)
+ALL = PRODUCTS | THIN | UNEVEN | STACKS | OTHER_STACKS
+
+ORDERS: dict[str, tuple[int, int]] = {
+    "rows with columns": (1, 0),
+    "rows with rows": (1, 1),
+    "columns with columns": (0, 0),
+    "columns with rows": (0, 1),
+}
+"""The axes of two matrices along which they are multiplied."""
+
+SIZES = (
+    *((128, 128, 128), (97, 300, 61), (131, 101, 257), (64, 1500, 33), (1031, 16, 77)),
+    *((700, 1100, 10), (5, 1025, 300), (700, 3, 3), (3, 600, 40), (16, 16, 1030), (41, 6000, 2)),
+)
+"""Rows, terms of a sum, columns: multiples of tiles or not, sums of one block or of several, narrow and flat ones."""
+
+
+def multiplied(x: Any, y: Any, axes: tuple[int, int]) -> Any:
+    f = {"float32": "f32", "float64": "f64"}[x.dtype.name]
+    types = [f"{f}{list(array.shape)}" for array in (x, y)]
+    contracted = {"contract_x": (axes[0],), "contract_y": (axes[1],)}
+    graph = recorded(lambda left, right: bind("dot", left, right, **contracted), *types)
+    (out,) = build(graph, target_of("c", fast_math=False)).function(x, y)
+    return out
+
+
+def matrices(sizes: tuple[int, int, int], axes: tuple[int, int], dtype: str) -> tuple[Any, Any]:
+    rows, length, columns = sizes
+    rng = np.random.default_rng(rows)
+    x, y = rng.normal(size=(rows, length)), rng.normal(size=(length, columns))
+    left, right = x if axes[0] else x.T, y.T if axes[1] else y
+    return np.ascontiguousarray(left.astype(dtype)), np.ascontiguousarray(right.astype(dtype))
+
+
+def exact(x: Any, y: Any, axes: tuple[int, int]) -> Any:
+    return np.tensordot(x.astype(np.float64), y.astype(np.float64), ((axes[0],), (axes[1],)))
 
 
 def product(name: str, dtype: str) -> Graph:
-    x, y, params = {**PRODUCTS, **THIN, **UNEVEN, **STACKS, **OTHER_STACKS}[name]
+    x, y, params = ALL[name]
     return recorded(lambda x, y: bind("dot", x, y, **params), dtype + x, dtype + y)
-
-
-def in_loop(graph: Graph, options: COptions) -> CFunction | None:
-    return print_function(graph.calls[0], "product", options, in_loop=True)
 
 
 def loop(body: Graph) -> Graph:
@@ -148,33 +176,60 @@ def threads() -> Iterator[Threads]:
     tm.set_num_threads(before)
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("order", ORDERS)
+def test_products_are_as_accurate_as_numpys_on_any_number_of_threads(
+    order: str, dtype: str, threads: Threads
+) -> None:
+    axes = ORDERS[order]
+    for sizes in SIZES:
+        x, y = matrices(sizes, axes, dtype)
+        results = [multiplied(x, y, axes) for _ in threads(1, 2, 3, 8)]
+        assert len({result.tobytes() for result in results}) == 1
+        wanted = exact(x, y, axes)
+        scale = np.tensordot(np.abs(x), np.abs(y), ((axes[0],), (axes[1],)))
+        bound = float(np.finfo(x.dtype).eps) * np.sqrt(sizes[1]) * scale
+        assert (np.abs(results[0] - wanted) <= bound).all()
+
+
+@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
+def test_special_values_stay_in_their_rows_and_columns(special: float) -> None:
+    x, y = matrices((131, 101, 257), (1, 0), "f4")
+    x[130, 100] = y[3, 256] = special
+    y[100] = np.abs(y[100]) + 1
+    with np.errstate(invalid="ignore"):
+        wanted, found = x @ y, multiplied(x, y, (1, 0))
+    np.testing.assert_array_equal(np.isfinite(found), np.isfinite(wanted))
+    np.testing.assert_array_equal(found[~np.isfinite(found)], wanted[~np.isfinite(wanted)])
+
+
+def test_products_of_zeros_are_zeros() -> None:
+    x, y = np.zeros((128, 128)), np.full((128, 128), -1.0)
+    assert not multiplied(x, y, (1, 0)).any()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["f64", "f32"])
-def test_products_in_loops_of_c_are_those_of_numpy(dtype: str) -> None:
+def test_products_in_loops_are_those_of_numpy(dtype: str) -> None:
     graphs = {name: loop(product(name, dtype)) for name in (*PRODUCTS, *THIN, *UNEVEN)}
     runs = [Run(graph, arrays_for(graph), name) for name, graph in graphs.items()]
     assert_means_the_same_through_c(runs, ulps=5000)
 
 
-@pytest.mark.parametrize("name", PRODUCTS)
-def test_a_loop_with_a_large_product_is_c_that_calls_blas(name: str) -> None:
-    call = loop(product(name, "f64")).calls[0]
-    function = print_function(call, "loop", COptions(blas=True))
-    assert function
-    assert "tm_multiply_f64(" in function.text
-    assert print_function(call, "loop", COptions()) is None, "without BLAS it is a loop of Python"
+@pytest.mark.parametrize("name", ALL)
+def test_no_product_needs_numpy(name: str) -> None:
+    call = product(name, "f64").calls[0]
+    assert call.op == "dot"
+    assert print_function(call, "product", COptions())
 
 
-@pytest.mark.parametrize("name", UNEVEN)
-def test_what_is_not_a_matrix_of_blas_stays_with_numpy(name: str) -> None:
-    assert in_loop(product(name, "f64"), COptions(blas=True)) is None
-
-
-@pytest.mark.parametrize("name", THIN)
-def test_what_takes_as_long_as_to_read_it_needs_no_blas(name: str) -> None:
-    function = in_loop(product(name, "f64"), COptions(blas=True))
-    assert function
-    assert "tm_multiply" not in functions_text([function])
+def test_complex_products_are_four_real_ones() -> None:
+    rng = np.random.default_rng(0)
+    x, y = (rng.normal(size=(2, 90, 90)) + 1j * rng.normal(size=(2, 90, 90)) for _ in range(2))
+    multiply = tm.compile(np.matmul, backend="c")
+    for left, right in ((x, y), (x[0], y[1].T), (x[0], y[1, 0]), (x[0, 0], y[1, 0])):
+        np.testing.assert_allclose(multiply(left, right), left @ right, rtol=1e-12, atol=1e-12)
+    assert "_tile(" in (multiply.lower(x, y).c_source or "")
 
 
 @pytest.mark.slow
@@ -188,21 +243,6 @@ def test_stacks_of_products_are_those_of_numpy_with_any_number_of_threads(thread
     arrays = [array for run in runs for array in run.inputs]
     results = [[out.tobytes() for out in program(*arrays)] for _ in threads(1, 2, 4, 100)]
     assert all(result == results[0] for result in results)
-
-
-@pytest.mark.parametrize("name", STACKS)
-def test_tracemills_threads_share_a_stack_of_products(name: str) -> None:
-    graph = product(name, "f32")
-    function = print_function(graph.calls[0], "product", ON_THREAD)
-    assert function
-    assert "tm_multiply_here_f32(" in function.text
-    assert print_function(graph.calls[0], "product", COptions(blas=True)) is None
-
-
-@pytest.mark.parametrize("name", [*OTHER_STACKS, *THIN, *UNEVEN, "rows with columns"])
-def test_other_products_take_no_part_in_that(name: str) -> None:
-    function = print_function(product(name, "f64").calls[0], "product", ON_THREAD)
-    assert function is None or "tm_multiply" not in function.text
 
 
 def test_a_stack_may_have_any_memory_layout() -> None:
@@ -243,11 +283,11 @@ def test_threads_of_python_may_multiply_at_once() -> None:
 
 
 @pytest.mark.slow
-def test_a_program_on_its_own_multiplies_without_blas(c_toolchain: Toolchain, tmp_path: Path) -> None:
+def test_a_program_on_its_own_multiplies(c_toolchain: Toolchain, tmp_path: Path) -> None:
     graphs = [product(name, dtype) for name in PRODUCTS for dtype in ("f64", "f32")]
     graphs += [product(name, "f32") for name in STACKS]
     functions = [
-        print_function(graph.calls[0], f"product_{number}", ON_THREAD, in_loop=True)
+        print_function(graph.calls[0], f"product_{number}", COptions(alone=True))
         for number, graph in enumerate(graphs)
     ]
     runs = compiled([function for function in functions if function], c_toolchain, tmp_path, level=1)
@@ -258,81 +298,17 @@ def test_a_program_on_its_own_multiplies_without_blas(c_toolchain: Toolchain, tm
             assert_close(run(*arrays, threads=threads)[0], expected, str(graph), 5000)
 
 
-def test_numpys_wheels_have_a_blas_that_is_found() -> None:
-    wheel = Path(np.__file__).parent.with_name("numpy.libs").exists()
-    assert blas.products() is not None or not wheel
-    assert target_of("c", fast_math=False).options.blas is (blas.products() is not None)
-    assert (blas.address_of_products() == 0) is (blas.products() is None)
-    found = blas.products()
-    assert target_of("c", fast_math=False).options.blas_on_thread is bool(found and found.has_batches)
+def test_compiled_functions_and_their_derivatives_multiply_as_numpy_does() -> None:
+    rng = np.random.default_rng(1)
+    x, w = rng.normal(size=(200, 130)), rng.normal(size=(130, 150))
 
+    def loss(w: Any, x: Any) -> Any:
+        return np.sum(np.tanh(x @ w / 12))
 
-def test_sizes_that_a_blas_of_32_bits_cannot_be_told_are_multiplied_without_it(
-    c_toolchain: Toolchain,
-) -> None:
-    shortened = blas_text("tm_multiply_f64(").replace("INT32_MAX", "63")
-    text = f"""
-    #include <stdbool.h>
-    #include <stdint.h>
-    {shortened}
-    void product(const tm_products *blas, int turned, int other,
-                 const int64_t *sizes, double *x, double *y, double *out)
-    {{
-        tm_blas = blas;
-        tm_multiply_f64(turned, other, sizes[0], sizes[1], sizes[2], x, sizes[3], y, sizes[4], out);
-    }}"""
-    called: list[int] = []
-    integer, number, pointer = ctypes.c_int, ctypes.c_double, ctypes.c_void_p
-    prototype = ctypes.CFUNCTYPE(
-        None, *[integer] * 6, number, pointer, integer, pointer, integer, number, pointer, integer
-    )
-    narrow = prototype(lambda *arguments: called.append(arguments[3]))
-    products = blas.Products(None, ctypes.cast(narrow, ctypes.c_void_p), 0)
-    rng = np.random.default_rng(0)
-    loaded = LoadedLibrary(c_toolchain.compile(text))
-    function = loaded.library.product
-    for rows, columns, length in ((64, 3, 4), (3, 64, 4), (3, 4, 64), (63, 7, 8)):
-        for turned in (False, True):
-            for other in (False, True):
-                x = rng.normal(size=(length, rows) if turned else (rows, length))
-                y = rng.normal(size=(columns, length) if other else (length, columns))
-                out = np.full((rows, columns), np.nan)
-                sizes = np.array([rows, columns, length, x.shape[1], y.shape[1]])
-                data = [ctypes.c_void_p(array.ctypes.data) for array in (sizes, x, y, out)]
-                function(ctypes.byref(products), turned, other, *data)
-                if rows == 63:
-                    assert called.pop() == 63
-                else:
-                    np.testing.assert_allclose(
-                        out, (x.T if turned else x) @ (y.T if other else y), atol=1e-12
-                    )
-    assert not called
-
-
-@pytest.mark.parametrize("writes", [False, True])
-def test_a_function_that_multiplies_wrongly_is_not_trusted(writes: bool) -> None:
-    number, pointer, order = ctypes.c_double, ctypes.c_void_p, ctypes.c_int
-
-    def multiply(*arguments: Any) -> None:
-        if writes:
-            ctypes.memset(arguments[12], 0, 64)
-
-    prototype = ctypes.CFUNCTYPE(
-        *(None, order, order, order, order, order, order),
-        *(number, pointer, order, pointer, order, number, pointer, order),
-    )
-    assert not blas.multiplies(prototype(multiply), ctypes.c_double, ctypes.c_int)
-
-
-@pytest.mark.parametrize("writes", [False, True])
-def test_a_function_that_multiplies_batches_wrongly_is_not_trusted(writes: bool) -> None:
-    pointer = ctypes.c_void_p
-
-    def multiply(*arguments: Any) -> None:
-        if writes:
-            out = ctypes.cast(arguments[12], ctypes.POINTER(pointer))[0]
-            assert out
-            ctypes.memset(out, 0, 64)
-
-    prototype = ctypes.CFUNCTYPE(None, ctypes.c_int, *[pointer] * 13, ctypes.c_int64, pointer)
-    assert not blas.multiplies_batches(prototype(multiply), ctypes.c_double)
+    slope = tm.compile(tm.grad(loss), backend="c")(w, x)
+    np.testing.assert_allclose(slope, x.T @ (1 - np.tanh(x @ w / 12) ** 2) / 12, 1e-9, 1e-12)
+    stack = np.stack([x, 2 * x, -x])
+    many = tm.compile(tm.vmap(lambda x: x @ w), backend="c")(stack)
+    np.testing.assert_allclose(many, stack @ w, 1e-10, 1e-10)
+    turned = tm.compile(lambda x, w: x @ w, backend="c")(np.asfortranarray(x)[::-1], w[:, ::-1])
+    np.testing.assert_allclose(turned, x[::-1] @ w[:, ::-1], 1e-10, 1e-10)
