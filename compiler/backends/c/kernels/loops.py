@@ -29,11 +29,11 @@ from ..layout import bare
 from ..sizes import place_text, size_text
 from ..types import c_type, element_type
 from .accumulators import AccumulatorWriter, stack_entries
-from .after_rows import ROWS, after_rows
 from .angles import BLOCK, angles_in, are_costly, before_angles, widest
 from .expressions import condition_text, variables
 from .next_rows import NextRow, next_rows
 from .reductions import equals, gathering, is_search, longest, replaces, result
+from .rows_at_once import parts_of_rows
 from .vectors import LANES, SHORT, half_as_wide, may_be_short, runs_on_vectors, widest_vector
 
 
@@ -283,20 +283,23 @@ class Writer(AccumulatorWriter):
         self.each_iteration(loop, low, end)
 
     def rows_one_by_one(self, loop: Loop, low: str, end: str) -> None:
-        """Iterations with inner loops; what follows these may run on vectors."""
+        """Iterations with inner loops. Mathematical functions between these may run on vectors."""
         variable = loop.variable
         first = Variable(f"{variable}_first", variable.low, variable.high)
-        loops = after_rows(loop, first)
-        if loops is None:
+        parts = parts_of_rows(loop, first)
+        if parts is None:
             self.each_iteration(loop, low, end)
             return
-        last = f"{variable}_last"
-        with self.braces(f"for (long {first} = {low}; {first} < {end}; {first} += {ROWS})"):
-            self.line(f"const long {last} = {first} + {ROWS} < {end} ? {first} + {ROWS} : {end};")
-            for row in loops.stored:
-                self.line(f"{element_type(row.dtype)} {row.name}[{ROWS}];")
-            self.each_iteration(replace(loop, body=loops.over_rows), str(first), last)
-            self.iterations(loops.after, str(first), last, [])
+        last, rows = f"{variable}_last", parts.rows
+        with self.braces(f"for (long {first} = {low}; {first} < {end}; {first} += {rows})"):
+            self.line(f"const long {last} = {first} + {rows} < {end} ? {first} + {rows} : {end};")
+            for row in parts.stored:
+                self.line(f"{element_type(row.dtype)} {row.name}[{rows}];")
+            if parts.before:
+                self.each_iteration(replace(loop, body=parts.before), str(first), last)
+            self.iterations(replace(loop, body=parts.functions), str(first), last, [])
+            if parts.after:
+                self.each_iteration(replace(loop, body=parts.after), str(first), last)
 
     def near_or_far(
         self,
