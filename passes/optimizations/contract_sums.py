@@ -29,6 +29,8 @@ WORTH: Final = 1 << 14
 def contract_sums(graph: Graph) -> Graph:
     """Replace sums along the last axis, or all last axes, of products and of long rows.
 
+    Products may be those of equal shapes, or of rows and one vector.
+
     Before, for ``x: f64[32, 512]`` and a value ``exp_1: f64[10, 3000]`` that a call has made::
 
         multiply_1: f64[32, 512] = multiply(x, y)
@@ -83,7 +85,9 @@ class _Contractor(Rewriter):
             return None
         x, y = self.factors(value, length, has_rows=kept > 0)
         if length <= LONGEST:
-            return None if y is None or len(axes) > 1 else _products(x, y)
+            if len(axes) > 1:
+                return None
+            return self.with_vector(value) if y is None else _products(x, y)
         block = _block(length)
         if block is None or typical(value.type.size) < WORTH:
             return None
@@ -105,6 +109,22 @@ class _Contractor(Rewriter):
         if call.op == "multiply" and all(same_shape(x.shape, value.shape) for x in call.inputs):
             return call.inputs[0], call.inputs[1]
         return value, None
+
+    def with_vector(self, value: Value) -> Value | None:
+        """The sums of products of rows with one vector, which nothing else needs, as a product of matrices."""
+        call = self.producer.get(value)
+        if (
+            call is None
+            or call.op != "multiply"
+            or self.uses.get(value, 0) != 1
+            or value.shape[-1] < SHORTEST
+        ):
+            return None
+        x, vector = call.inputs if call.inputs[1].ndim == 1 else call.inputs[::-1]
+        is_vector = vector.ndim == 1 < value.ndim and same_shape(vector.shape, value.shape[-1:])
+        if not is_vector or not same_shape(x.shape, value.shape):
+            return None
+        return dot(x, vector, ((x.ndim - 1,), (0,)))
 
     def is_in_order(self, value: Value) -> bool:
         """Whether the elements of a value are known to lie in memory in their order, so that several axes can become

@@ -84,8 +84,29 @@ def test_products_that_are_used_twice_stay() -> None:
     assert contract_sums(graph) is graph
 
 
-def test_products_with_a_broadcast_array_stay() -> None:
-    graph = recorded(of_products, "f64[4, 256]", "f64[256]")
+@pytest.mark.parametrize(("shape", "vector"), [("f64[4, 256]", "f64[256]"), ("f32[2, 3, 128]", "f32[128]")])
+@pytest.mark.parametrize("is_first", [False, True])
+def test_sums_of_products_with_a_vector_are_a_product_of_matrices(
+    shape: str, vector: str, is_first: bool
+) -> None:
+    graph = recorded(
+        lambda x, w: total(fn.multiply(*((w, x) if is_first else (x, w))), x.ndim - 1), shape, vector
+    )
+    assert ops(checked(graph)) == ["dot"]
+
+
+@pytest.mark.parametrize(
+    ("shape", "other"),
+    [
+        ("f64[4, 256]", "f64[4, 1]"),
+        ("f64[4, 256]", "f64[1]"),
+        ("f64[4, 256]", "f64[]"),
+        ("f64[4, 127]", "f64[127]"),  # short rows
+        ("f64[4, 1025]", "f64[1025]"),  # which BLAS would add less exactly
+    ],
+)
+def test_products_with_other_broadcast_arrays_stay(shape: str, other: str) -> None:
+    graph = recorded(of_products, shape, other)
     assert contract_sums(graph) is graph
 
 
