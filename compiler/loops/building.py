@@ -31,6 +31,10 @@ PART: Final = 512
 """If there are more, this many are accumulated at a time."""
 
 
+SO_FAR: Final = "_so_far"
+"""In the names of accumulators, and in no others."""
+
+
 class NotFlatError(Exception):
     """An index is not a linear expression of the variable of several merged axes."""
 
@@ -400,5 +404,7 @@ def _is_at_or_after(place: int, other: int) -> bool:
 
 
 def _plain(name: str) -> str:
-    """A name in letters that every compiler accepts."""
+    """A name in letters that every compiler accepts, which does not belong to an accumulator: a printer makes names of
+    its parts, as ``max_1_so_far_is_nan``."""
+    name = name.replace(SO_FAR, "_sofar")
     return identifier(name.encode("ascii", "replace").decode().replace("?", "_"))

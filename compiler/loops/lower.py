@@ -22,7 +22,7 @@ from ..op import Condition, is_move, is_reshaped
 from ..params import int_param
 from ..symbolic_size import SymbolicSize, is_known, is_none, is_one, lower_bound, max_expr, min_expr
 from ..text.naming import Naming
-from .building import MOST_COLUMNS, Loops, TooWideError, run_across
+from .building import MOST_COLUMNS, SO_FAR, Loops, TooWideError, run_across
 from .moved_elements import Case, Element, cases, halves, is_of_columns, moved
 from .nest import (
     Accumulate,
@@ -356,7 +356,7 @@ class _Lowering(Loops):
         return self.element(x, tuple(places[a] if a in places else next(rest) for a in range(x.ndim)))
 
     def begin(self, call: Call, count: int, size: int | None) -> Accumulator:
-        name = self.claim(f"{self.stem(call)}_so_far")
+        name = self.claim(f"{self.stem(call)}{SO_FAR}")
         accumulator = Accumulator(name, call.op, call.inputs[0].dtype, count, call, size)
         self.add(Begin((accumulator,)), 0)
         return accumulator
