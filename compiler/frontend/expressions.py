@@ -214,12 +214,12 @@ class ExpressionRewriter(ABC):
 
     def compared(self, node: ast.Compare) -> ast.expr:
         """Any comparison. Python evaluates the third operand and later ones only if the comparisons before hold."""
-        names: list[ast.expr] = [ast.Constant(COMPARISONS[type(op)]) for op in node.ops]
         left, others = self.expression(node.left), node.comparators
-        if len(names) == 1:
-            return hook("compare_two", names[0], left, self.expression(others[0]))
+        if len(others) == 1:
+            return hook(f"compare_{COMPARISONS[type(node.ops[0])]}", left, self.expression(others[0]))
         if self.is_undelayed(others):
             return self.rebuilt(node)
+        names: list[ast.expr] = [ast.Constant(COMPARISONS[type(op)]) for op in node.ops]
         return hook(
             "compare", ast.Tuple(names, LOAD), left, *(delayed(self.expression(one)) for one in others)
         )

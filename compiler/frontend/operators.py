@@ -86,8 +86,7 @@ class OperatorRewriter(Rewriter):
         return assign(item, self._updated(named(item), node))
 
     def _updated(self, old: ast.expr, node: ast.AugAssign) -> ast.expr:
-        given = ast.Constant(_BINARY[type(node.op)]), old, self.expression(node.value)
-        return placed(hook("update", *given), node)
+        return placed(hook(f"update_{_BINARY[type(node.op)]}", old, self.expression(node.value)), node)
 
     def _set_attribute(self, target: ast.Attribute, of: ast.expr, value: ast.expr) -> ast.stmt:
         name = ast.Constant(self.attribute_name(target))
@@ -95,8 +94,8 @@ class OperatorRewriter(Rewriter):
 
     def binary(self, node: ast.BinOp) -> ast.expr:
         """Any binary operator."""
-        name = ast.Constant(_BINARY[type(node.op)])
-        return hook("operate", name, self.expression(node.left), self.expression(node.right))
+        name = _BINARY[type(node.op)]
+        return hook(f"operate_{name}", self.expression(node.left), self.expression(node.right))
 
     def _unary(self, node: ast.UnaryOp) -> ast.expr:
         if isinstance(node.op, ast.Not):

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from ..builder import current_builder
+from ..builder import _current, current_builder
 from ..callers.surroundings import Surroundings
 from ..callers.user_code import user_location
 from ..dtypes import INT64, Array, is_supported
@@ -634,7 +634,7 @@ def array_type(array: Array) -> ArrayType:
 
 def current_trace() -> Trace | None:
     """The innermost trace in this thread, or None."""
-    builder = current_builder()
+    builder = _current.builder  # asked by each hook, so without a call
     return builder if isinstance(builder, Trace) else None
 
 

@@ -315,7 +315,9 @@ def stand_ins() -> StandInRegistry:
 def _known_stand_ins() -> StandInRegistry | None:
     """The same; None if there have been none so far."""
     trace = current_trace()
-    found = None if trace is None else trace.outermost().at_return.get(_KEY)
+    if trace is None or (trace.is_evaluating and trace.parent is None):  # each call knows its values
+        return None
+    found = trace.outermost().at_return.get(_KEY)
     return found if isinstance(found, StandInRegistry) else None
 
 

@@ -42,7 +42,7 @@ from .entries import call_one
 from .library_functions import MANAGER_MAKER, library_meanings, managing
 from .mathematics.complex import COMPLEX_MATHEMATICS
 from .mathematics.real import MATHEMATICS
-from .methods import array_method, method_on_values
+from .methods import UNCHANGED_METHODS, array_method, method_on_values, plain_method
 from .numpy_functions import numpy_meaning
 from .operators import converted_once, delete_attribute, iterated, maker, set_attribute
 from .user_call import call
@@ -91,9 +91,61 @@ def callee(function: Any) -> Any:
     if trace is None:
         return converted(function) if kind in (FunctionType, MethodType, partial) else function
     if trace.is_evaluating:
-        found = _in_evaluation(trace, function, kind)
+        found: Any = None
+        if kind is BuiltinFunctionType and trace.parent is None:
+            names: Any = UNCHANGED_METHODS.get(type(function.__self__))
+            if names is not None and function.__name__ in names:
+                return function
+            found = _QUICK.get(function) if names is None else plain_method(function, _meaning_of_c)
+        elif kind is type:
+            found = _QUICK.get(function)
+        found = found or _in_evaluation(trace, function, kind)
         return _callee(function, kind) if found is None else found
     return _callee(function, kind)
+
+
+def _meaning_of_c(function: Any) -> Callable[..., Any]:
+    found: Callable[..., Any] = _callee(function, type(function))
+    return found
+
+
+def _quick(own: Any, kinds: frozenset[type]) -> Callable[..., Any]:
+    """A function that calls Python's own for one argument of one of these types."""
+
+    def called(*given: Any, **more: Any) -> Any:
+        if len(given) == 1 and not more and type(given[0]) in kinds:
+            return own(given[0])
+        return _meaning_of_c(own)(*given, **more)
+
+    return called
+
+
+def _quick_range(*given: Any) -> Any:
+    if {*map(type, given)} == {int}:
+        return range(*given)
+    return _meaning_of_c(range)(*given)
+
+
+def _quick_extreme(own: Any) -> Callable[..., Any]:
+    def called(*given: Any, **more: Any) -> Any:
+        if len(given) == 2 and not more and type(given[0]) in _NUMBERS and type(given[1]) in _NUMBERS:
+            return own(given[0], given[1])
+        return _meaning_of_c(own)(*given, **more)
+
+    return called
+
+
+_NUMBERS: Final = frozenset({bool, float, int})
+_QUICK: Final[dict[Any, Callable[..., Any]]] = {
+    len: _quick(len, frozenset({dict, frozenset, list, range, set, str, tuple})),
+    range: _quick_range,
+    min: _quick_extreme(min),
+    max: _quick_extreme(max),
+    **{own: _quick(own, _NUMBERS) for own in (abs, bool, round)},
+    **{own: _quick(own, _NUMBERS | {str}) for own in (float, int, str)},
+    **{own: _quick(own, frozenset({int})) for own in (bin, chr, hex)},
+    ord: _quick(ord, frozenset({str})),
+}
 
 
 def _callee(function: Any, kind: type) -> Any:

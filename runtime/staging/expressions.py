@@ -31,7 +31,7 @@ from .callee import callee
 from .comprehensions import Pairs, fold
 from .dictionaries import has_key, is_unknown_key
 from .loops.truth_in_call import truth_in_call
-from .operators import PLAIN_TYPES, REFLECTED, compared, truth, users_method
+from .operators import PLAIN_TYPES, REFLECTED, compared, quick, truth, users_method
 
 _COMPARISONS = {name: comparison(name) for name in REFLECTED}
 
@@ -189,6 +189,12 @@ def compare_two(name: str, left: Any, right: Any) -> Any:
         return found if type(found) is bool else length_test(found)
     found = _is_in(left, right, name) if name in ("in_", "not_in") else compared(name, left, right)
     return _as_bool(length_test(found))
+
+
+def comparison_hooks() -> dict[str, Callable[[Any, Any], Any]]:
+    """The hooks of single comparisons."""
+    names = (*REFLECTED, "is_", "is_not", "in_", "not_in")
+    return {f"compare_{name}": quick(name, comparison(name), compare_two) for name in names}
 
 
 def _compared(name: str, left: Any, right: Any) -> tuple[Any, Any]:

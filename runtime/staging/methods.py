@@ -1,8 +1,9 @@
 """Methods of lists, tuples and dictionaries that take traced numbers as arguments or sort them."""
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
-from types import BuiltinMethodType, MethodType
+from types import BuiltinMethodType, MethodType, NoneType
 from typing import Any, Final
 
 import numpy as np
@@ -48,6 +49,50 @@ def method_on_values(
     def method(*given: Any, **more: Any) -> Any:
         by_values = not more and bool(given) and (is_meant(given[0]) or _searches(name, own))
         return meaning(own, *given) if by_values else call(function, *given, **more)
+
+    return method
+
+
+# ---- where each call is computed at once -----------------------------------------------------------------
+
+_STRING_METHODS: Final = """
+    capitalize casefold center count endswith expandtabs find index isalnum isalpha isascii isdecimal isdigit islower
+    isnumeric isspace istitle isupper ljust lower lstrip partition removeprefix removesuffix replace rfind rindex rjust
+    rpartition rsplit rstrip split splitlines startswith strip swapcase title upper zfill
+"""
+UNCHANGED_METHODS: Final[dict[type, frozenset[str]]] = {
+    list: frozenset("append clear copy reverse".split()),
+    dict: frozenset("clear copy items keys popitem values".split()),
+    set: frozenset("clear copy".split()),
+    deque: frozenset("append appendleft clear copy popleft reverse".split()),
+    str: frozenset(_STRING_METHODS.split()),
+}
+"""Methods that are called as they are, whatever they get, where no value is unknown."""
+_OF_KEYS: Final[dict[type, frozenset[str]]] = {
+    list: frozenset("insert pop".split()),
+    dict: frozenset("get pop setdefault".split()),
+    set: frozenset("add discard remove".split()),
+    deque: frozenset(["pop"]),
+}
+"""Methods that are if their first argument is a plain key or number."""
+PLAIN_KEYS: Final = frozenset({int, str, float, bool, NoneType})
+
+
+def plain_method(
+    function: BuiltinMethodType, meaning: Callable[[Any], Callable[..., Any]]
+) -> "Callable[..., Any] | None":
+    """What to call for a method of a container that gets a key, where no value is unknown; None for other methods.
+
+    `meaning` finds out what to call for keys of other types.
+    """
+    own = type(function.__self__)
+    if own not in _OF_KEYS or function.__name__ not in _OF_KEYS[own]:
+        return None
+
+    def method(*given: Any, **more: Any) -> Any:
+        if not more and (not given or type(given[0]) in PLAIN_KEYS):
+            return function(*given)
+        return meaning(function)(*given, **more)
 
     return method
 

@@ -190,6 +190,35 @@ def update(name: str, x: Any, y: Any) -> Any:
     return _known(_asked(name, x, y), name, f"{_SIGNS[name].split()[0]}=", x, y)
 
 
+_NUMBERS: Final = frozenset({int, float, bool, complex, NoneType})
+_PLAIN_OPERANDS: Final = _NUMBERS | {str}
+"""The types of most operands that are no arrays. Their operators are Python's, but for ``text % x``."""
+
+
+_OF_PYTHON: Final = frozenset({dict, list, str, tuple, set, deque})
+"""The types of containers and texts, whose attributes are their methods."""
+
+
+def quick(
+    name: str, own: Callable[[Any, Any], Any], general: Callable[..., Any]
+) -> Callable[[Any, Any], Any]:
+    """The hook of an operator, given Python's own, and what handles operands of all types."""
+    kinds = _NUMBERS if name == "mod" else _PLAIN_OPERANDS
+
+    def hook(x: Any, y: Any) -> Any:
+        if type(x) in kinds and type(y) in kinds:
+            return own(x, y)
+        return general(name, x, y)
+
+    return hook
+
+
+def operator_hooks() -> dict[str, Callable[[Any, Any], Any]]:
+    """The hooks of binary operators, and of those in place."""
+    found = {f"operate_{name}": quick(name, own, operate) for name, own in _BINARY.items()}
+    return found | {f"update_{name}": quick(name, own, update) for name, own in _BINARY.items()}
+
+
 def summed(entries: Sequence[Any], start: Any) -> Any:
     """``sum`` of a list, by the operators of users' classes."""
     if any(users_method(one, "__add__") or users_method(one, "__radd__") for one in entries):
@@ -342,7 +371,7 @@ def _is_pythons_bool(x: Any) -> bool:
 
 def truth(x: Any) -> Any:
     """``bool(x)``, as a condition evaluates it."""
-    if PLAIN_TYPES[type(x)]:
+    if type(x) is bool or PLAIN_TYPES[type(x)]:
         return x
     if is_one_of(x):
         return OneOf.asked(x, _as_bool)
@@ -427,7 +456,7 @@ def _in_percent(x: Any) -> Any:
 def attribute(x: Any, name: str) -> Any:
     """``x.name``, which a property or ``__getattr__`` may compute."""
     kind = type(x)
-    if PLAIN_TYPES[kind]:
+    if kind in _OF_PYTHON or PLAIN_TYPES[kind]:
         return getattr(x, name)
     if kind is OneOf and name == "__class__":
         return OneOf.asked(x, lambda one: attribute(one, name))
@@ -436,6 +465,8 @@ def attribute(x: Any, name: str) -> Any:
     if not is_usual or is_traced(x) or current_trace() is None:
         return getattr(x, name)
     found = _of_class(kind, name)
+    if found is None and name in getattr(x, "__dict__", ()):  # what most attributes are
+        return getattr(x, name)
     own = users_method(x, "__getattr__")
     try:
         if type(found) is property and found.fget is not None and _is_users(found.fget):
@@ -464,8 +495,11 @@ def _is_users(function: Any) -> bool:
 
 def set_attribute(value: Any, x: Any, name: str) -> None:
     """``x.name = value``, which a property may handle."""
-    kind = type(x)
+    kind: Any = type(x)
     found = None if kind.__module__ == "builtins" or current_trace() is None else _of_class(kind, name)
+    if found is None and kind.__setattr__ is object.__setattr__:
+        setattr(x, name, value)
+        return
     if type(found) is property and found.fset is not None and _is_users(found.fset):
         _called(MethodType(found.fset, x), value)
     elif (own := users_method(found, "__set__")) is not None:

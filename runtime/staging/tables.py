@@ -26,6 +26,7 @@ from ..eager.environment import variable
 from .dictionaries import is_unknown_key, known_key, set_value, value_at
 from .entries import check_settable, entry_at_place, from_start, set_entry, write_through
 from .loops.iterations import StagedRange, plainly, range_of
+from .methods import PLAIN_KEYS
 from .numpy_functions import indexable
 from .operators import iterated, users_method
 
@@ -34,17 +35,26 @@ _COUNTS_TEMPORARIES: Final = sys.version_info < (3, 14)
 _OF_TEMPORARY: Final = 2
 """The references to a value that no variable holds: of the argument, and of the call that counts."""
 _SEQUENCES: Final = (list, tuple, deque, str)
+_PLAIN_TABLES: Final = frozenset({dict, list, str, tuple})
 
 
 def get_item(table: Any, index: Any) -> Any:
     """``table[index]``"""
     trace = current_trace()
-    if trace is None or (trace.is_evaluating and type(table) is trace.array_class):
+    if trace is None or (trace.is_evaluating and _is_plain(trace, table, index)):
         return table[index]
     update_stand_ins()
     if is_one_of(table) or is_one_of(index) or users_method(table, "__getitem__") is not None:
         return _get_item_of_each(table, index)
     return _get_item(table, index)
+
+
+def _is_plain(trace: Any, table: Any, index: Any) -> bool:
+    """Whether an entry is read and written as Python does, where no value is unknown."""
+    kind = type(table)
+    if kind is trace.array_class:
+        return True
+    return kind in _PLAIN_TABLES and type(index) in PLAIN_KEYS and trace.parent is None
 
 
 def _get_item_of_each(table: Any, index: Any) -> Any:
@@ -98,11 +108,11 @@ def _of_numpys_array(table: Any, index: Any) -> Any:
 
 def set_item(value: Any, table: Any, index: Any) -> None:
     """``table[index] = value``"""
-    is_temporary = _COUNTS_TEMPORARIES and sys.getrefcount(value) <= _OF_TEMPORARY and _has_own_memory(value)
     trace = current_trace()
-    if trace is None or (trace.is_evaluating and type(table) is trace.array_class):
+    if trace is None or (trace.is_evaluating and _is_plain(trace, table, index)):
         table[index] = value
         return
+    is_temporary = _COUNTS_TEMPORARIES and sys.getrefcount(value) <= _OF_TEMPORARY and _has_own_memory(value)
     if (own := users_method(table, "__setitem__")) is not None:
         own(index, value)
         return

@@ -26,7 +26,7 @@ from ...eager.line_writers import writer_name
 from ..built_in_functions import shown
 from ..callee import callee
 from ..comprehensions import is_kept
-from ..expressions import and_, choose, compare, compare_two, folded, not_, or_
+from ..expressions import and_, choose, compare, comparison_hooks, folded, not_, or_
 from ..loops.iterations import plainly
 from ..loops.open_generators import pairs
 from ..loops.truth_in_call import truth_in_call
@@ -37,12 +37,11 @@ from ..operators import (
     delete_attribute,
     delete_item,
     iterated,
-    operate,
+    operator_hooks,
     percent,
     set_attribute,
     truth,
     unary,
-    update,
 )
 from ..tables import get_item, set_item, with_adopted
 from .for_hooks import ForHooks
@@ -67,8 +66,6 @@ class Hooks(WhileHooks, ForHooks):
     iterator = staticmethod(lambda iterated: iter(with_adopted(plainly(iterated))))
     is_staged = staticmethod(is_staged)
     percent = staticmethod(percent)
-    operate = staticmethod(operate)
-    update = staticmethod(update)
     unary = staticmethod(unary)
     truth = staticmethod(truth)
     attribute = staticmethod(attribute)
@@ -79,7 +76,6 @@ class Hooks(WhileHooks, ForHooks):
     not_ = staticmethod(not_)
     choose = staticmethod(choose)
     compare = staticmethod(compare)
-    compare_two = staticmethod(compare_two)
     fold = staticmethod(folded)
 
     pairs = staticmethod(pairs)
@@ -177,5 +173,7 @@ class Hooks(WhileHooks, ForHooks):
             raise
 
 
+for _name, _hook in (operator_hooks() | comparison_hooks()).items():  # operate_add, update_add, compare_lt, …
+    setattr(Hooks, _name, staticmethod(_hook))
 Conversion.hooks, Conversion.callee = Hooks, staticmethod(callee)
 Conversion.numpy_meaning = staticmethod(numpy_meaning)
