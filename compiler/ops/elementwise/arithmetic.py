@@ -238,7 +238,7 @@ elementwise(
     "absolute", 1, np.absolute, jvp=_jvp_absolute, kinds="biufc", result=real_dtype,
     spelling=ufunc_spelling("absolute", "fabs{f}({0})", "tl.abs({0})", c_bool="{0}", triton_bool="{0}",
                             c_int="({0} < 0 ? -{0} : {0})",
-                            c_complex="hypot{f}(creal{f}({0}), cimag{f}({0}))"), family=FAMILY,
+                            c_complex="tm_hypot_{r}(creal{f}({0}), cimag{f}({0}))"), family=FAMILY,
     doc="|x|, with derivative 0 at 0. Real for complex x.",
 )  # fmt: skip
 

@@ -8,7 +8,8 @@ static inline REAL tm_where_REAL(bool condition, REAL x, REAL y)
 
 static inline COMPLEX tm_where_COMPLEX(bool condition, COMPLEX x, COMPLEX y)
 {
-    return condition ? x : y;
+    const REAL a = crealF(x), b = cimagF(x), c = crealF(y), d = cimagF(y);
+    return __builtin_complex(condition ? a : c, condition ? b : d);
 }
 
 static inline INT tm_where_INT(bool condition, INT x, INT y)

@@ -59,10 +59,9 @@ static inline REAL tm_hypot_REAL(REAL x, REAL y)
     const REAL a = largest * scale, b = smallest * scale, square = a * a;
     const REAL root = sqrtF(fmaF(b, b, square)), whole = root * root;
     const REAL excess = fmaF(-b, b, whole - square) + (fmaF(root, root, -whole) - fmaF(a, a, -square));
-    const REAL found = root == 0 ? 0 : (root - excess / (root + root)) * (1 / scale);
-    const REAL outside = (width == (REAL)INFINITY) | (height == (REAL)INFINITY) ? (REAL)INFINITY : x + y;
-    const bool is_inside = (width < (REAL)INFINITY) & (height < (REAL)INFINITY);
-    return is_inside ? found : outside;
+    const bool is_finite = (root > 0) & (root < (REAL)INFINITY);
+    const REAL found = (root - (is_finite ? excess / (root + root) : 0)) * (1 / scale);
+    return (width == (REAL)INFINITY) | (height == (REAL)INFINITY) ? (REAL)INFINITY : found;
 #else
     return hypotF(x, y);
 #endif
