@@ -109,7 +109,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[Array]]] = {
     "columns and rows": (lambda x, y: np.exp(x[:, None] - y), draw((29,), (31,))),
     "padded": (lambda x: np.pad(x, ((0, 0), (1, 2)))[:, ::2] * 2, draw((59, 8))),
     "joined": (lambda x, y: np.concatenate([x * 2, y], axis=1), draw((59, 8), (59, 3))),
-    "taken": (lambda x: x[:, [2, 0, 1]] + x[:, :3], draw((59, 8))),
+    "taken": (lambda x: x[:, [2, 0, 1]] + x[:, :3], draw((230, 8))),
     "numbered": (lambda x: x * np.arange(x.shape[0])[:, None], draw((59, 8))),
 }
 each_program = pytest.mark.parametrize("name", PROGRAMS)
