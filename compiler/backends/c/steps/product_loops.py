@@ -113,6 +113,11 @@ class Side:
         return offset_along(self.shape, axes, number)
 
     @property
+    def is_dense(self) -> bool:
+        """Whether its vectors begin next to each other."""
+        return self.offset(self.free, "j") == "j"
+
+    @property
     def distances(self) -> tuple[int | None, int | None]:
         """The distance of its vectors, and of the entries of each; None if it is not constant."""
         return even_distance(self.shape, self.free), even_distance(self.shape, self.contract)
@@ -214,7 +219,7 @@ class Product:
 
     def by_tiles(self, declared: str) -> str:
         """A few rows and columns of the result at once, in registers."""
-        lanes = max(1, VECTOR // self.itemsize) if self.is_dense else 1
+        lanes = max(1, VECTOR // self.itemsize) if self.right.is_dense else 1
         columns = self.right.entries
         if isinstance(columns, SymbolicSize):
             widths = sorted({2 * lanes, max(1, lanes // 2), 1}, reverse=True)
@@ -234,11 +239,6 @@ class Product:
         return _BY_TILES.substitute(
             self.texts(declared), vectors=self._vector_types(used), loops="\n".join(loops)
         )
-
-    @property
-    def is_dense(self) -> bool:
-        """Whether the entries of a row of the right matrix are adjacent."""
-        return self.right.offset(self.right.free, "j") == "j"
 
     def _loop(self, first: int, last: int, pieces: list[int], declared: str) -> str:
         return _TILE_LOOP.substitute(

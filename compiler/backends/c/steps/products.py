@@ -20,6 +20,9 @@ from .product_loops import Product, Side
 SMALL = 16
 """Products of matrices with at most this many rows and columns are loops without memory of their own."""
 
+TINY = 4
+"""The same if the rows of the right matrix have to be collected from its columns."""
+
 AT_RUN_TIME = 64
 """The same for sizes that are not known before."""
 
@@ -42,7 +45,8 @@ def dot(call: Call, name: str) -> CFunction | None:
     right = Side(1, y.shape, ints_param(call, "batch_y", ()), ints_param(call, "contract_y"))
     length = math.prod(x.shape[axis] for axis in left.contract)
     flops = left.entries * right.entries * length
-    if dtype.kind in "iu" or (dtype.kind == "f" and is_known(flops <= SMALL**3)):
+    is_small = is_known(flops <= (SMALL if right.is_dense else TINY) ** 3)
+    if dtype.kind in "iu" or (dtype.kind == "f" and is_small):
         return _by_loops(call, name, left, right, length)
     if dtype.kind != "f":
         return None
