@@ -28,7 +28,7 @@ def sum_products(graph: Graph) -> Graph:
 
 
 def _replacement(op: str, inputs: tuple[Value, ...], params: Mapping[str, Any]) -> tuple[Value, ...] | None:
-    if op != "dot" or inputs[0].dtype.kind not in "fc":
+    if op != "dot" or inputs[0].dtype.kind not in "fc" or inputs[0].dtype.itemsize == 2:
         return None
     sides = [_Side(value, side, params) for value, side in zip(inputs, "xy", strict=True)]
     vector = next((side for side in reversed(sides) if side.is_vector), None)

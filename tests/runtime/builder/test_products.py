@@ -223,6 +223,14 @@ def test_no_product_needs_numpy(name: str) -> None:
     assert print_function(call, "product", COptions())
 
 
+def test_products_of_two_byte_numbers_are_numpys() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 33, 33)).astype("f2")
+    multiply = tm.compile(np.matmul, backend="c")
+    for left, right in ((x, y), (x, y.T), (x, y[0]), (x[0], y[0]), (x[:3, :4], y[:4, :5])):
+        np.testing.assert_array_equal(multiply(left, right), left @ right, strict=True)
+
+
 def test_complex_products_are_four_real_ones() -> None:
     rng = np.random.default_rng(0)
     x, y = (rng.normal(size=(2, 90, 90)) + 1j * rng.normal(size=(2, 90, 90)) for _ in range(2))

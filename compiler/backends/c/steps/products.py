@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from string import Template
 
+from ....dtypes import FLOAT32, FLOAT64
 from ....ir import Call, Extent
 from ....params import ints_param
 from ....symbolic_size import SymbolicSize, is_known, is_one
@@ -16,6 +17,8 @@ from ..types import element_type
 from . import blocks, panels
 from .chunks import chunk_size, over_chunks
 from .product_loops import Product, Side
+
+FLOATS = (FLOAT32, FLOAT64)
 
 SMALL = 16
 """Products of matrices with at most this many rows and columns are loops without memory of their own."""
@@ -38,7 +41,7 @@ static void $name($parameters, long threads)
 
 
 def dot(call: Call, name: str) -> CFunction | None:
-    """The C function of a call of ``dot``; None for complex numbers."""
+    """The C function of a call of ``dot``; None for complex and two-byte numbers."""
     x, y = call.inputs
     dtype = x.dtype
     left = Side(0, x.shape, ints_param(call, "batch_x", ()), ints_param(call, "contract_x"))
@@ -46,9 +49,9 @@ def dot(call: Call, name: str) -> CFunction | None:
     length = math.prod(x.shape[axis] for axis in left.contract)
     flops = left.entries * right.entries * length
     is_small = is_known(flops <= (SMALL if right.is_dense else TINY) ** 3)
-    if dtype.kind in "iu" or (dtype.kind == "f" and is_small):
+    if dtype.kind in "iu" or (dtype in FLOATS and is_small):
         return _by_loops(call, name, left, right, length)
-    if dtype.kind != "f":
+    if dtype not in FLOATS:
         return None
     large, small = (right, left) if _is_better_turned(left, right, length) else (left, right)
     if panels.is_for_panels(large, small, length, dtype.itemsize):
