@@ -227,9 +227,9 @@ def _index_item(item: Any) -> Any:
     if isinstance(item, SymbolicSize):
         return item
     if isinstance(item, range):
-        return as_value(np.array(item, np.intp))
+        item = np.array(item, np.intp)
     if not isinstance(item, _INDEX_ARRAYS):
-        raise index_type_error(type(item).__name__)
+        return _index_item(_number_of_object(item))
     value = as_value(np.asarray(item, np.intp) if isinstance(item, (list, tuple)) and not item else item)
     if value.dtype.kind not in "iub":
         raise index_type_error(str(value.type))
@@ -241,6 +241,15 @@ def _index_item(item: Any) -> Any:
         size = size_of_value(trace, value)
         return value if size is None else size
     return value
+
+
+def _number_of_object(x: Any) -> Any:
+    """What the ``__index__`` of an object returns: an int, or a number of the program."""
+    as_index = getattr(type(x), "__index__", None)
+    found = None if as_index is None else as_index(x)
+    if isinstance(found, bool) or not (isinstance(found, int | SymbolicSize) or is_traced(found)):
+        raise index_type_error(type(x).__name__)
+    return found
 
 
 def _slice_end(end: Any) -> Any:

@@ -69,6 +69,14 @@ _SHOWING_EXCEPTIONS: Final = frozenset(
     (sys.exception, sys.exc_info, traceback.format_exc, traceback.print_exc, traceback.format_exception)
 )
 """Functions that show the exception that a handler handles."""
+_OF_EXCEPTION: Final[dict[Any, Callable[..., Any]]] = {
+    sys.exception: lambda error: error,
+    sys.exc_info: lambda error: (type(error), error, error.__traceback__),
+    traceback.format_exc: lambda error, limit=None, chain=True: "".join(
+        traceback.format_exception(error, limit=limit, chain=chain)
+    ),
+}
+"""The same for NumPy's own exception, which stands for one of Tracemill's."""
 _TESTERS: Final = (filter, itertools.takewhile, itertools.dropwhile, itertools.filterfalse)
 _CALLERS: Final = (map, functools.reduce, itertools.accumulate, itertools.starmap)
 
@@ -220,7 +228,9 @@ def _special(function: Any, kind: type) -> "Callable[..., Any] | None":
     if kind in _WRITERS and function in _SHOWING_EXCEPTIONS and (error := sys.exception()) is not None:
         from .texts import caught
 
-        caught(error)
+        own = caught(error)
+        if own is not error and function in _OF_EXCEPTION:
+            return partial(_OF_EXCEPTION[function], own)
     if kind in _WRITERS:
         refuse_stream(function)
         if writer_name(function):

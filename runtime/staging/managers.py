@@ -6,8 +6,9 @@ from typing import Any
 
 from ...compiler.callers.user_code import is_users
 from ...compiler.tracing.exceptions.handlers import handling
+from ...compiler.tracing.exceptions.numpys_own import numpys_own
 from ...compiler.tracing.exceptions.own_errors import pass_on
-from ...compiler.tracing.trace import current_trace
+from ...compiler.tracing.trace import current_trace, require_trace
 from .operators import users_method
 
 
@@ -46,7 +47,8 @@ class _Managed:
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> Any:
         self._handling.__exit__()
-        found = self._leave(self._manager, kind, error, traceback)
+        seen = error if error is None or require_trace().is_evaluating else numpys_own(error)
+        found = self._leave(self._manager, kind if seen is None else type(seen), seen, traceback)
         if found and error is not None:
             pass_on(error)
         return found
