@@ -152,7 +152,7 @@ class _Tiler(Rewriter):
             if not is_view(call) and (call.outputs[0] in tiling.axes or call.outputs[0] in tiling.folded)
         ]
         is_large = tiling.row_bytes * typical(tiling.length) >= self.smallest
-        return is_large and sum(traffic) - min(traffic) >= WORTH * self.smallest
+        return is_large and bool(traffic) and sum(traffic) - min(traffic) >= WORTH * self.smallest
 
 
 def _rows(length: Extent, most: int) -> int:

@@ -1,40 +1,53 @@
 """Whether functions may change something that others see, judged by their code and by what it can reach."""
 
 import dis
-from collections import deque
-from collections.abc import Callable
-from functools import lru_cache
-from types import CodeType, FunctionType
+from functools import lru_cache, partial
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
-from ...compiler.callers.user_code import is_library
-from ..eager.reached_objects import reached_objects
+import numpy as np
+
+from ...compiler.callers.user_code import is_library, is_users
+from ...compiler.tracing.traced_memory import is_traced
+from ..eager.reached_objects import TABLE, reached_objects
 
 _OUTSIDE: Final = frozenset({"STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR", "YIELD_VALUE"})
-_ENTRIES: Final = frozenset({"STORE_SUBSCR", "DELETE_SUBSCR"})
-_CALLED: Final = frozenset({"delattr", "eval", "exec", "next", "send", "setattr"})
-"""Names of functions and methods that may change anything."""
-_METHODS: Final = frozenset(
+_CALLED: Final = frozenset("delattr eval exec globals locals next open send setattr vars".split())
+"""Names of functions and methods that may change anything, or give access to it."""
+_CONSTANT: Final = (
+    type(None), type(...), bool, int, float, complex, str, bytes, slice, range, np.ndarray, np.generic, np.dtype,
+    np.ufunc, MethodType, BuiltinFunctionType, partial,
+)  # fmt: skip
+"""Types of objects that do not change, of arrays, to which writes are recorded, and of what leads to others."""
+_COMPUTING: Final = frozenset({"builtins", "cmath", "functools", "math", "numpy", "operator", "scipy"})
+"""The packages whose functions only compute, or change what they are given."""
+
+
+def may_change_objects(*functions: Any) -> bool:
+    """Whether functions of the user may change an object or a variable outside of themselves.
+
+    They do not if all that they reach is known not to change: numbers, texts, arrays and functions of the same kind.
     """
-    add append appendleft clear difference_update discard extend extendleft insert intersection_update pop popitem
-    popleft remove reverse rotate setdefault sort symmetric_difference_update update __delitem__ __setitem__
-    """.split()
-)
-"""Names of methods that change a container."""
-_CONTAINERS: Final = (list, dict, set, deque, bytearray)
+    return any(map(_may_change, reached_objects(functions)))
 
 
-def may_change_objects(*functions: Callable[..., Any]) -> bool:
-    """Whether functions of the user may change a list, a dict, an attribute or a variable outside of themselves.
+def _may_change(one: Any) -> bool:
+    if isinstance(one, FunctionType):
+        return not is_library(one.__code__.co_filename) and _changes_others(one.__code__)
+    if isinstance(one, _CONSTANT) or is_traced(one):
+        return False
+    if isinstance(one, tuple | frozenset):
+        return len(one) > TABLE  # then its entries are not known
+    if isinstance(one, ModuleType):
+        return not _computes(one.__name__) and not is_users(getattr(one, "__file__", None) or "<frozen>")
+    if isinstance(one, type):
+        return not _computes(one.__module__)
+    return type(one).__module__ == "builtins" or not _computes(type(one).__module__)
 
-    Arrays are left out: writes to them are recorded.
-    """
-    reached = list(reached_objects(functions))
-    codes = [one.__code__ for one in reached if isinstance(one, FunctionType)]
-    codes = [code for code in codes if not is_library(code.co_filename)]
-    if any(map(_changes_others, codes)):
-        return True
-    return any(isinstance(one, _CONTAINERS) for one in reached) and any(map(_changes_entries, codes))
+
+def _computes(module: str) -> bool:
+    package = module.partition(".")[0]
+    return package in _COMPUTING or package == __name__.partition(".")[0]
 
 
 @lru_cache(4096)
@@ -46,12 +59,3 @@ def _changes_others(code: CodeType) -> bool:
         if step.opname in _OUTSIDE or is_of_others:
             return True
     return any(_changes_others(one) for one in code.co_consts if isinstance(one, CodeType))
-
-
-@lru_cache(4096)
-def _changes_entries(code: CodeType) -> bool:
-    if not _METHODS.isdisjoint(code.co_names):
-        return True
-    if any(step.opname in _ENTRIES for step in dis.get_instructions(code)):
-        return True
-    return any(_changes_entries(one) for one in code.co_consts if isinstance(one, CodeType))

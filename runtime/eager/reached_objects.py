@@ -12,7 +12,7 @@ from ...compiler.callers.user_code import is_library
 from ...compiler.tracing.trace import Trace
 from ...compiler.tracing.traced_memory import is_traced
 
-_TABLE: Final = 64
+TABLE: Final = 64
 """Containers with more entries than this are not searched for functions."""
 _PLAIN: Final = frozenset({type(None), bool, int, float, complex, str, bytes})
 """The types of most values, which lead to nothing."""
@@ -64,7 +64,7 @@ def _reached(value: Any, names: frozenset[str]) -> Iterable[Any]:
     elif isinstance(value, FunctionType):
         yield from _held_by_function(value, names)
     elif isinstance(value, (list, tuple, set, frozenset, deque, dict)):
-        if len(value) <= _TABLE:
+        if len(value) <= TABLE:
             yield from value.values() if isinstance(value, dict) else value
     elif isinstance(value, ModuleType):
         if not _is_foreign(getattr(value, "__file__", None) or STANDARD):

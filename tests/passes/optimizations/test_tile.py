@@ -181,3 +181,13 @@ def test_an_axis_along_which_nothing_is_read_is_not_cut() -> None:
     )
     tiles = the_tiles(tile(as_kernel(graph), tile_bytes=512, smallest=0))
     assert (tiles["cuts"], tiles["joins"]) == ((1,), (1, 0))
+
+
+def test_a_program_whose_tiles_would_compute_nothing_has_none() -> None:
+    def function(x: Any, y: Any) -> Any:
+        return x + y, np.exp(-np.abs(y)).argmax()
+
+    x, y = np.ones((1000, 300)), np.asfortranarray(np.random.default_rng(0).normal(size=(1000, 300)))
+    total, place = tm.compile(function, backend="numpy")(x, y)
+    np.testing.assert_array_equal(total, x + y)
+    assert place == np.abs(y).argmin()
