@@ -29,6 +29,7 @@ from .nest import (
     Accumulator,
     Apply,
     Begin,
+    Block,
     Buffer,
     Choose,
     Clamped,
@@ -44,6 +45,7 @@ from .nest import (
     Store,
 )
 from .scope import Branch, Scope
+from .walk import reset_in, statements
 
 FEW_PARTS: Final = 8
 """Among more parts of a concatenation, the one at an index is found by halving."""
@@ -65,13 +67,28 @@ def lower(graph: Graph, reserved: Sequence[str] = (), *, plain: bool = False, ro
     result of a reduction has its own loop; and nothing is stored in rows. With `rows`, first axes with this many
     entries share no loop with the axes after them.
     """
-    return _Lowering(graph, reserved, plain, rows).nest()
+    for adds_columns in (True, False):
+        nest = _Lowering(graph, reserved, plain, rows, adds_columns).nest()
+        if _adds_everything(nest.body):
+            return nest
+    raise InternalError(f"the loops of {graph.name} leave a reduction out")
+
+
+def _adds_everything(body: Block) -> bool:
+    """Whether something is added to all accumulators. The results of columns cannot be accumulated before a loop that
+    stores what they are made of and needs them, too."""
+    begun = reset_in(body)
+    return begun <= {s.accumulator for s in statements(body) if isinstance(s, Accumulate)}
 
 
 class _Lowering(Loops):
-    def __init__(self, graph: Graph, reserved: Sequence[str], plain: bool, rows: int) -> None:
+    def __init__(
+        self, graph: Graph, reserved: Sequence[str], plain: bool, rows: int, adds_columns: bool
+    ) -> None:
         super().__init__(reserved, plain)
         self.graph = graph
+        self.adds_columns = adds_columns
+        """Whether the results of neighbouring columns may be accumulated side by side."""
         self.rows = rows
         self.makers = {output: call for call in graph.calls for output in call.outputs}
         self.stems = _stems(graph)
@@ -343,7 +360,7 @@ class _Lowering(Loops):
         if outer is not None:
             outer += loads
         place = None
-        across = None if self.plain else self.current.variable
+        across = self.current.variable if self.adds_columns and not self.plain else None
         if across is not None and self.is_column(index, across) and run_across(loads, across, steps):
             self.taken.discard(accumulator.name)
             accumulator, place = self.across(call, index, extents, across)

@@ -129,7 +129,7 @@ class Stacks:
                     f"{self.loop.where}: {self.loop} returns a y of shape {np.shape(column[0])} in one step, and of "
                     f"shape {result.type.shape} in another"
                 )
-            column.append(leaf if type(leaf) is not np.ndarray else leaf.copy())
+            column.append(separate(leaf))
 
     def stacked(self, *, reverse: bool) -> Any:
         arrays = [np.stack(column[::-1] if reverse else column) for column in self.columns]

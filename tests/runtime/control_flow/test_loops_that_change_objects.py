@@ -133,3 +133,21 @@ def test_derivatives_see_each_change_once(counter: Any, loop: Any) -> None:
     assert (value, tangent) == (14.0, 6.0)
     count = counter()
     np.testing.assert_array_equal(tm.vmap(lambda x: loop(count, x))(np.stack([X, 2 * X])), [14.0, 28.0])
+
+
+def test_what_a_step_returns_keeps_its_value_when_a_later_step_writes_to_it() -> None:
+    def f(x: Any) -> Any:
+        entries: list[int] = []
+        z = x * 1.0
+
+        def body(total: Any, entry: Any) -> Any:
+            entries.append(1)
+            z[0] += entry
+            return total + entry, z
+
+        return tm.scan(body, 0.0, x)[1]
+
+    wanted = [[2.0, 2.0, 3.0], [4.0, 2.0, 3.0], [7.0, 2.0, 3.0]]
+    np.testing.assert_array_equal(f(X), wanted)
+    np.testing.assert_array_equal(tm.jvp(f, (X,), (np.ones(3),))[0], wanted)
+    np.testing.assert_array_equal(tm.vmap(f)(np.stack([X, X])), [wanted, wanted])

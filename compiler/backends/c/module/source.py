@@ -19,6 +19,7 @@ from ..kernels.reductions import DECLARATIONS
 from ..layout import folded_lines
 from ..nests.nest import DECLARATIONS as NESTS
 from ..nests.nest import nest_function
+from ..panel_products import panel_products_text
 from ..row_products import row_products_text
 from ..sizes import size_functions
 from ..steps import step_function
@@ -71,6 +72,7 @@ def functions_text(functions: Sequence[CFunction], callers: str = "", pool: str 
         None,
         [
             row_products_text(text),
+            panel_products_text(text),
             MATRICES * (FAILED in text),
             pool * (CALL_OF_POOL in text),
         ],

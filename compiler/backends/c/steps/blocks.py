@@ -132,7 +132,7 @@ _PACK: Final = """\
 
 _MULTIPLY: Final = """\
     const long begin = block * $block;
-    ${name}_block(${given}x$left, packed, out0, rooms + begin * $depth, batch, first, depth, begin);\
+    ${name}_block(${given}x$left, packed, out0, rooms + begin * $room, batch, first, depth, begin);\
 """
 
 
@@ -148,23 +148,26 @@ def memory_bytes(rows: Extent, columns: Extent, length: Extent, itemsize: int) -
     depth = min_expr(DEPTH, length)
     panels = aligned((columns + (widest - 1)) // widest * widest * depth * itemsize)
     if isinstance(rows, SymbolicSize):  # at least what whole blocks take
-        return panels, panels + aligned((rows + block_rows(rows)) * DEPTH * itemsize)
+        return panels, panels + aligned((rows + block_rows(rows)) * depth * itemsize)
     blocks = -(-rows // block_rows(rows))
-    return panels, panels + aligned(blocks * block_rows(rows) * DEPTH * itemsize)
+    return panels, panels + aligned(blocks * block_rows(rows) * depth * itemsize)
 
 
 def blocked_text(
     texts: Mapping[str, object],
     declared: Sequence[str],
     rows: Extent,
+    length: Extent,
     memory: str,
     behind: Extent,
     batches: Extent,
     itemsize: int,
     sizes: Sequence[str],
 ) -> str:
-    """The function of a product with this many `rows`; `declared` are its parameters, `sizes` its named sizes, and
-    `texts` those of `products.Product`."""
+    """The function of a product with this many `rows`, and sums of this `length`.
+
+    `declared` are its parameters, `sizes` its named sizes, and `texts` those of `products.Product`.
+    """
     panels = f"({texts['columns']} + {texts['name']}_width - 1) / {texts['name']}_width"
     names = [f"sum{row}{side}" for row in range(HEIGHT) for side in "ab"]
     products = [f"        sum{row}{side} += left[{row}] * {side};" for row in range(HEIGHT) for side in "ab"]
@@ -175,7 +178,13 @@ def blocked_text(
     ]
     block = factor_text(block_rows(rows))
     taken = "".join(f"{size_variable(size)}, " for size in sizes)
-    inside = {**texts, "given": taken, "block": block, "depth": DEPTH}
+    inside = {
+        **texts,
+        "given": taken,
+        "block": block,
+        "depth": DEPTH,
+        "room": factor_text(min_expr(DEPTH, length)),
+    }
     type = texts["type"]
     given = [*declared, f"{type} *packed", f"{type} *rooms"]
     given += [f"const long {one}" for one in ("batch", "first", "depth")]

@@ -95,8 +95,8 @@ def _by_panels(call: Call, name: str, large: Side, small: Side, length: Extent) 
     nbytes = panels.memory_bytes(batches, small.entries, length, itemsize)
 
     def text(product: Product, declared: Sequence[str], memory: str) -> str:
-        texts, sizes = product.texts(", ".join(declared)), names_in_call(call)
-        return panels.panels_text(texts, declared, large, small, length, memory, itemsize, sizes)
+        texts = product.texts(", ".join(declared))
+        return panels.panels_text(texts, declared, large, small, length, memory, itemsize)
 
     return _with_memory(call, name, large, small, length, nbytes, text)
 
@@ -109,7 +109,9 @@ def _by_blocks(call: Call, name: str, left: Side, right: Side, length: Extent) -
 
     def text(product: Product, declared: Sequence[str], memory: str) -> str:
         texts, sizes = product.texts(", ".join(declared)), names_in_call(call)
-        return blocks.blocked_text(texts, declared, left.entries, memory, behind, batches, itemsize, sizes)
+        return blocks.blocked_text(
+            texts, declared, left.entries, length, memory, behind, batches, itemsize, sizes
+        )
 
     return _with_memory(call, name, left, right, length, nbytes, text)
 

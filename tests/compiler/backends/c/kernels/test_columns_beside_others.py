@@ -46,3 +46,18 @@ def test_the_gradient_of_sums_along_rows_of_products() -> None:
     expected = tm.compile(tm.grad(accumulated), backend="numpy")(x)
     np.testing.assert_allclose(tm.compile(tm.grad(accumulated), backend="c")(x), expected, rtol=1e-12)
     assert np.abs(expected).max() > 1
+
+
+@pytest.mark.parametrize("shape", [(3, 64), (40, 70), (300, 20)])
+@pytest.mark.parametrize("reduction", [np.sum, np.max, np.argmin])
+def test_sums_of_rows_that_the_loop_stores_and_reads_beside_columns(
+    reduction: Any, shape: tuple[int, int]
+) -> None:
+    def function(x: Any, c: Any, d: Any) -> Any:
+        q = x * x.sum(1)[:, None] + c.T * d.T
+        return q, reduction(q, axis=1)
+
+    rng = np.random.default_rng(0)
+    x, (c, d) = rng.normal(size=shape), rng.normal(size=(2, *shape[::-1]))
+    for found, wanted in zip(tm.compile(function, backend="c")(x, c, d), function(x, c, d), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
