@@ -4,6 +4,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from ...compiler.dtypes import BOOL
 from ...compiler.frontend.program import Program
 from ...compiler.shapes.dim import Dim
 from ...compiler.shapes.spelling import spelled
@@ -12,7 +13,10 @@ from ...compiler.symbolic_size import HUGE
 
 def bytes_of_new_arrays(program: Program, names: Collection[str]) -> tuple[Dim, ...]:
     """The bytes of the arrays that a program makes, by the sizes of its arguments, which have these names."""
-    given = {one.type.shape for one in program.arguments}
+    types = [one.type for one in program.arguments]
+    given = {
+        type.shape for type in types if type.dtype != BOOL
+    }  # an int is passed as the length of an array of bools
     counts: list[Any] = [
         math.prod(shape) * itemsize for shape, itemsize in program.new_shapes if shape not in given
     ]

@@ -170,3 +170,21 @@ def test_sizes_of_arguments_decide_in_each_call() -> None:
     for length in (2, 3):
         with pytest.raises(MemoryError):
             compiled(np.ones(length))
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize(
+    "function",
+    [lambda n: np.zeros(n)[:1].sum(), lambda n: np.zeros(n).sum(), lambda n: np.full((n,), 2.0).mean()],
+    ids=["a part", "a sum", "a mean"],
+)
+def test_a_length_that_is_too_large_after_smaller_ones(
+    function: Any, backend: str, c_toolchain: object
+) -> None:
+    compiled = tm.compile(function, backend=backend)
+    for n in (3, 5, 7):
+        assert compiled(n) == function(n)
+    with pytest.raises(ValueError, match="array is too big"):
+        compiled(2**61)
+    with pytest.raises(MemoryError):
+        compiled(10**18)
