@@ -23,6 +23,9 @@ NARROW: Final = 4 * VECTOR
 FEW: Final = 1 << 21
 """Multiplications of a product that is in the caches as a whole."""
 
+IN_CACHE: Final = 1 << 20
+"""Bytes of a matrix that may be read in any order."""
+
 DEPTH: Final = 512
 """Terms of a sum that are added before the next block."""
 
@@ -82,6 +85,13 @@ def is_for_panels(large: Side, small: Side, length: Extent, itemsize: int) -> bo
     columns = small.entries
     if isinstance(columns, SymbolicSize) or None in (*large.distances, *small.distances):
         return False
+    is_turned = large.place > small.place and not is_one(large.distances[1] or 0)
+    if (
+        is_turned
+        and columns * itemsize > VECTOR
+        and not is_known(large.entries * length * itemsize < IN_CACHE)
+    ):
+        return False  # neither its terms nor the sums are next to each other
     return columns * itemsize <= NARROW or is_known(large.entries * columns * length <= FEW)
 
 
