@@ -20,7 +20,7 @@ BLOCK: Final = 512
 """Blocks of longer rows have at most this many entries. The sum of their sums is about as exact as a pairwise sum."""
 
 SHORTEST: Final = 128
-"""For each row of a matrix, BLAS is called once, which takes as long as multiplying and adding so many numbers."""
+"""A call of BLAS takes as long as this many multiplications and additions. There is one call per row of a matrix."""
 
 WORTH: Final = 1 << 14
 """Fewer numbers are summed before another statement would have begun."""

@@ -4,14 +4,13 @@
 too late for what else sees them. Code that must not do such things is checked here, before it is called.
 """
 
-import dis
-from functools import lru_cache
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final
 
 import numpy as np
 
 from ...compiler.callers.user_code import is_library
+from ..control_flow.changing_code import does_any
 
 _STORING: Final = frozenset(
     {
@@ -59,7 +58,8 @@ def has_no_effects(function: Any) -> bool:
         if is_library(function.__code__.co_filename):
             return True
         given = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
-        return _only_computes(function.__code__) and all(map(_is_constant, given))
+        only_computes = not does_any(function.__code__, _CHANGING, _STORING)
+        return only_computes and all(map(_is_constant, given))
     if isinstance(function, type):
         return function in _KINDS or issubclass(function, np.generic)
     is_known = isinstance(function, (BuiltinFunctionType, np.ufunc)) or type(function).__module__ == "numpy"
@@ -70,15 +70,3 @@ def _is_constant(x: Any) -> bool:
     if isinstance(x, tuple):
         return all(map(_is_constant, x))
     return x is None or isinstance(x, (bool, int, float, complex, str, bytes))
-
-
-@lru_cache(4096)
-def _only_computes(code: CodeType) -> bool:
-    """Whether the code, and that of its inner functions, changes nothing that others can see."""
-    if not _CHANGING.isdisjoint(code.co_names):
-        return False
-    for step in dis.get_instructions(code):
-        is_of_others = step.opname in ("STORE_DEREF", "DELETE_DEREF") and step.argval in code.co_freevars
-        if step.opname in _STORING or is_of_others:
-            return False
-    return all(_only_computes(one) for one in code.co_consts if isinstance(one, CodeType))

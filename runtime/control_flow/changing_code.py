@@ -33,7 +33,7 @@ def may_change_objects(*functions: Any) -> bool:
 
 def _may_change(one: Any) -> bool:
     if isinstance(one, FunctionType):
-        return not is_library(one.__code__.co_filename) and _changes_others(one.__code__)
+        return not is_library(one.__code__.co_filename) and does_any(one.__code__, _CALLED, _OUTSIDE)
     if isinstance(one, _CONSTANT) or is_traced(one):
         return False
     if isinstance(one, tuple | frozenset):
@@ -51,11 +51,13 @@ def _computes(module: str) -> bool:
 
 
 @lru_cache(4096)
-def _changes_others(code: CodeType) -> bool:
-    if not _CALLED.isdisjoint(code.co_names):
+def does_any(code: CodeType, names: frozenset[str], instructions: frozenset[str]) -> bool:
+    """Whether code, or that of its inner functions, mentions one of these names, has one of these instructions, or sets
+    a variable of an enclosing function."""
+    if not names.isdisjoint(code.co_names):
         return True
     for step in dis.get_instructions(code):
         is_of_others = step.opname in ("STORE_DEREF", "DELETE_DEREF") and step.argval in code.co_freevars
-        if step.opname in _OUTSIDE or is_of_others:
+        if step.opname in instructions or is_of_others:
             return True
-    return any(_changes_others(one) for one in code.co_consts if isinstance(one, CodeType))
+    return any(does_any(one, names, instructions) for one in code.co_consts if isinstance(one, CodeType))

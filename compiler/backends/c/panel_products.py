@@ -7,10 +7,9 @@ import re
 from string import Template
 from typing import Final
 
-PACK: Final = "tm_pack_panel_"
 ROWS: Final = "tm_multiply_panels_"
-"""The beginnings of their names. The dtype follows, then how many vectors wide a panel is, and whether the terms of a
-row are next to each other."""
+"""The beginning of the names of those that multiply. The dtype follows, then how many vectors wide a panel is, and
+whether the terms of a row are next to each other."""
 
 HEIGHT: Final = 6
 """Rows of a tile."""
