@@ -4,6 +4,7 @@ import contextlib
 import os
 import shutil
 import stat
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -68,7 +69,8 @@ def problem_of_file(status: os.stat_result) -> str | None:
 
 def write_private(path: Path, content: bytes) -> None:
     """Make a file that no other user can write to, whatever the process's umask is."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+    # a partial of `os.open`, not a lambda, after which a signal handler could raise and lose the descriptor
+    with open(path, "xb", opener=partial(os.open, mode=0o600)) as file:
         file.write(content)
 
 

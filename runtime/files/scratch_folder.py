@@ -8,6 +8,7 @@ import stat
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -64,8 +65,7 @@ class ScratchFolder:
 
     def write(self, name: str, content: bytes) -> None:
         """Create a file. Raises OSError."""
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-        with open(os.open(name, flags, 0o600, dir_fd=self._descriptor), "wb") as file:
+        with open(name, "xb", opener=partial(os.open, mode=0o600, dir_fd=self._descriptor)) as file:
             file.write(content)
 
     def read(self, name: str) -> bytes:

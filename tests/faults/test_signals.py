@@ -63,7 +63,9 @@ def stopped_first_calls(random: Random, count: int) -> Iterator[str]:
             backend, longest = random.choice((("numpy", 0.03), ("numpy", 0.01), ("c", 0.2)))
             yield stopped(random.uniform(1e-4, longest), backend, number + 2)
             assert not list(temporary_folder().glob("tracemill*")), "a temporary folder stays"
-    assert open_files() <= before + 1
+    # Python loses a descriptor if the handler raises between the system call and the assignment, which is rare; code
+    # that did not close its files would leave one at every stop.
+    assert open_files() <= before + 4
 
 
 def test_a_handler_raises_during_a_first_call(place: Place) -> None:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -82,13 +83,21 @@ def no_space(*_args: Any, **_options: Any) -> NoReturn:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-@pytest.mark.parametrize("where", [(os, "fdopen"), (os, "mkdir"), (os, "rename")], ids=lambda where: where[1])
+def no_space_for_new_files(
+    path: Any, flags: int, *args: Any, original: Callable[..., int] = os.open, **options: Any
+) -> int:
+    return no_space() if flags & os.O_CREAT else original(path, flags, *args, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "fails"), [("open", no_space_for_new_files), ("mkdir", no_space), ("rename", no_space)]
+)
 def test_a_full_disk_warns_once_and_leaves_nothing_behind(
-    cache: DiskCache, monkeypatch: pytest.MonkeyPatch, where: tuple[Any, str]
+    cache: DiskCache, monkeypatch: pytest.MonkeyPatch, name: str, fails: Callable[..., Any]
 ) -> None:
     stored(cache)
     with monkeypatch.context() as full:
-        full.setattr(*where, no_space)
+        full.setattr(os, name, fails)
         with pytest.warns(CacheWarning, match="No space left"):
             assert cache.store(key_of(1), MEMBERS, ABOUT) is None
         assert cache.store(key_of(2), MEMBERS, ABOUT) is None
