@@ -15,12 +15,6 @@ from ..symbolic_size import SymbolicSize, is_known, is_one, typical
 from .nest import Buffer, Expression, Let, Load, Local, Position, Result, Statement, operands
 from .scope import Branch, Scope
 
-LONG: Final = 64
-"""Axes of at least this many entries are worth running in tiles."""
-
-TILE: Final = 32
-"""Rows and columns of a tile."""
-
 MOST_PIECES: Final = 8
 """A loop is split where a condition changes, into at most this many loops."""
 
@@ -52,7 +46,7 @@ class Loops:
 
     def __init__(self, reserved: Sequence[str], plain: bool) -> None:
         self.plain = plain
-        """Whether loops are neither split nor tiled, and nothing is accumulated or stored for another loop."""
+        """Whether loops are not split, and nothing is accumulated or stored for another loop."""
         self.root = self.current = Scope()
         self.taken = set(reserved)
         self.homes: dict[str, tuple[Scope, int]] = {}
@@ -153,15 +147,12 @@ class Loops:
 
     # ---- loops -----------------------------------------------------------------------------------------
 
-    def loops(
-        self, extents: Sequence[int], body: Callable[[Index], None], *, tiles: bool = False, apart: int = 0
-    ) -> int:
+    def loops(self, extents: Sequence[int], body: Callable[[Index], None], *, apart: int = 0) -> int:
         """Nested loops in the current scope, as few as possible; returns the level from which on their accumulated
         results are known.
 
         Axes that are only used together, and are adjacent in memory, share a loop, except that the first `apart` axes
-        share none with the others. With `tiles`, two loops run in tiles if neighbours in memory along one of them are
-        far apart along the other.
+        share none with the others.
         """
         groups = [[extent] for extent in extents if not is_one(extent)]
 
@@ -171,8 +162,7 @@ class Loops:
 
         apart = sum(not is_one(extent) for extent in extents[:apart])
         groups = next((trial for trial in _merged(groups, apart) if self.is_flat(trial, iteration)), groups)
-        row = self.crossing(groups, iteration) if tiles else None
-        return self.nested(groups, iteration, ()) if row is None else self.tiled(groups, row, iteration)
+        return self.nested(groups, iteration, ())
 
     def is_flat(self, groups: Sequence[Sequence[int]], body: Callable[[Index], None]) -> bool:
         """Whether one variable per group of axes is enough."""
@@ -202,56 +192,6 @@ class Loops:
     def variable(self, extent: int) -> Variable:
         """The counter of a new loop in the current scope."""
         return Variable(self.counter(), 0, extent - 1)
-
-    # ---- tiles -----------------------------------------------------------------------------------------
-
-    def crossing(self, groups: Sequence[Sequence[int]], body: Callable[[Index], None]) -> int | None:
-        """The group other than the last along which an array is read contiguously, if both are long."""
-        sizes = [math.prod(group) for group in groups]
-        if len(groups) < 2 or is_known(sizes[-1] < LONG):
-            return None
-        outer, self.places = self.places, []
-        self.is_flat(groups, body)
-        places, self.places = self.places, outer
-        depth = self.depth()
-        variables = [Variable(self.counter(depth + i), 0, size - 1) for i, size in enumerate(sizes)]
-        for number in range(len(groups) - 2, -1, -1):
-            if not is_known(sizes[number] < LONG) and any(
-                is_unit(place.factor(variables[number])) and _is_far(place.factor(variables[-1]))
-                for place in places
-            ):
-                return number
-        return None
-
-    def tiled(self, groups: Sequence[Sequence[int]], row: int, body: Callable[[Index], None]) -> int:
-        """Loops of which those over the group `row` and over the last group run in tiles."""
-        rows, columns = tuple(groups[row]), tuple(groups[-1])
-        others = [group for number, group in enumerate(groups[:-1]) if number != row]
-        before, depth = sum(map(len, groups[:row])), sum(map(len, others))
-        height, width = math.prod(rows), math.prod(columns)
-        whole_rows, whole_columns = height // TILE * TILE, width // TILE * TILE
-
-        def entry(index: Index, i: Affine, j: Affine) -> None:
-            body((*index[:before], *unflattened(i, rows), *index[before:], *unflattened(j, columns)))
-
-        def inside(index: Index) -> None:
-            i_tile, j_tile, i, j = index[depth:]
-            entry(index[:depth], i_tile * TILE + i, j_tile * TILE + j)
-
-        def right(index: Index) -> None:
-            entry(index[:depth], index[depth], index[depth + 1] + whole_columns)
-
-        def below(index: Index) -> None:
-            entry(index[:depth], index[depth] + whole_rows, index[depth + 1])
-
-        level = self.nested(
-            [*others, [whole_rows // TILE], [whole_columns // TILE], [TILE], [TILE]], inside, ()
-        )
-        if not same(whole_columns, width):
-            level = max(level, self.nested([*others, [whole_rows], [width - whole_columns]], right, ()))
-        if not same(whole_rows, height):
-            level = max(level, self.nested([*others, [height - whole_rows], [width]], below, ()))
-        return level
 
     def loop(self, variable: Variable, body: Callable[[Affine], object], *, flat: bool = False) -> int:
         """One loop in the current scope, or several if that resolves conditions in its body.
@@ -344,11 +284,6 @@ def run_across(loads: Sequence[Affine], across: Variable, along: Variable) -> bo
         elif by_along is not None and not same(by_along, 0) and is_unit(by_across):
             votes += 1
     return votes > 0
-
-
-def _is_far(factor: int | None) -> bool:
-    """Whether neighbours along a variable with this factor are apart in memory."""
-    return not is_unit(factor) and (factor is None or not same(factor, 0))
 
 
 def _merged(groups: Sequence[Sequence[int]], apart: int = 0) -> Iterator[list[list[int]]]:

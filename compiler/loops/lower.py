@@ -63,7 +63,7 @@ LARGEST_ROWS: Final = 1 << 17
 def lower(graph: Graph, reserved: Sequence[str] = (), *, plain: bool = False, rows: int = 0) -> Nest:
     """The loop nest that computes the outputs of a kernel's graph. Names are identifiers other than `reserved`.
 
-    A `plain` nest is for backends that compute blocks of elements at once: loops are neither tiled nor split; each
+    A `plain` nest is for backends that compute blocks of elements at once: loops are not split; each
     result of a reduction has its own loop; and nothing is stored in rows. With `rows`, first axes with this many
     entries share no loop with the axes after them.
     """
@@ -478,7 +478,7 @@ class _Lowering(Loops):
         if short and not self.is_flat([[*shape]], store):
             level = self.loops(shape[:-1], written_out)
         else:
-            level = self.loops(shape, store, tiles=not self.plain, apart=self.row_axes(shape))
+            level = self.loops(shape, store, apart=self.row_axes(shape))
         if value in self.slow and not self.plain:
             self.slow_outputs[value] = buffer
             self.homes[buffer.name] = self.root, level

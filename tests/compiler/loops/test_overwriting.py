@@ -16,7 +16,7 @@ from tracemill.compiler.affine import Variable, of
 from tracemill.compiler.builder import bind
 from tracemill.compiler.dtypes import dtype_named
 from tracemill.compiler.ir import Graph, Value
-from tracemill.compiler.loops import building, lower
+from tracemill.compiler.loops import lower
 from tracemill.compiler.loops.in_place_safety import overwritable
 from tracemill.compiler.loops.interchange import vectorize_long_axis
 from tracemill.compiler.loops.nest import Buffer, Let, Load, Local, Loop, Nest, Store
@@ -170,12 +170,9 @@ def kernels(draw: st.DrawFn) -> Graph:
 
 @pytest.mark.slow
 @settings(max_examples=settings().max_examples, deadline=None)
-@given(graph=kernels(), tile=st.sampled_from([2, 3, 32]))
-def test_results_are_the_same_in_the_memory_of_inputs_in_any_order_of_turns(graph: Graph, tile: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(building, "TILE", tile)
-        patch.setattr(building, "LONG", 2 * tile)
-        nest = nest_of(graph)
+@given(graph=kernels())
+def test_results_are_the_same_in_the_memory_of_inputs_in_any_order_of_turns(graph: Graph) -> None:
+    nest = nest_of(graph)
     inputs: list[Any] = drawn(graph, "real")
     expected = Run(nest, inputs).outputs
     for output, places in overwritable(nest).items():

@@ -1,6 +1,7 @@
 """`Writer`: loop nests as C: statements, and loops on vectors."""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
 from ....affine import Affine, Variable, of
@@ -30,6 +31,7 @@ from ..sizes import place_text, size_text
 from ..types import c_type, element_type
 from .accumulators import AccumulatorWriter, stack_entries
 from .angles import BLOCK, angles_in, are_costly, before_angles, widest
+from .columns_in_tiles import AHEAD, COLUMNS, ColumnsInTiles, columns_in_tiles
 from .expressions import condition_text, variables
 from .next_rows import NextRow, next_rows
 from .reductions import equals, gathering, is_search, longest, replaces, result
@@ -250,7 +252,7 @@ class Writer(AccumulatorWriter):
         With `is_any` there are as many as the symbolic extent of the loop, or as remain of it.
         """
         if gathered is None:
-            self.rows_one_by_one(loop, low, end)
+            self.rows_of_loops(loop, low, end)
             return
         if self.with_angles is None and (angles := angles_in(loop.body)):
             before = before_angles(loop.body)
@@ -282,10 +284,15 @@ class Writer(AccumulatorWriter):
         self.line(f"#pragma omp simd{self.clauses(gathered)}")
         self.each_iteration(loop, low, end)
 
-    def rows_one_by_one(self, loop: Loop, low: str, end: str) -> None:
-        """Iterations with inner loops. Mathematical functions between these may run on vectors."""
+    def rows_of_loops(self, loop: Loop, low: str, end: str) -> None:
+        """Iterations with inner loops. These may go over tiles, and functions between them may run on vectors."""
         variable = loop.variable
         first = Variable(f"{variable}_first", variable.low, variable.high)
+        column = Variable("tile_column", 0, variable.high)
+        tiles = columns_in_tiles(loop, first, column)
+        if tiles is not None:
+            self.tiles(loop, tiles, str(first), str(column), low, end)
+            return
         parts = parts_of_rows(loop, first)
         if parts is None:
             self.each_iteration(loop, low, end)
@@ -300,6 +307,35 @@ class Writer(AccumulatorWriter):
             self.iterations(replace(loop, body=parts.functions), str(first), last, [])
             if parts.after:
                 self.each_iteration(replace(loop, body=parts.after), str(first), last)
+
+    def tiles(self, loop: Loop, tiles: ColumnsInTiles, first: str, column: str, low: str, end: str) -> None:
+        """Iterations over tiles of the result, after a copy of what they read by columns."""
+        row, along = loop.variable, tiles.inner.variable
+        last, last_column = f"{row}_last", "tile_end"
+        start, columns = size_text(along.low), size_text(along.high + 1)
+        before, self.is_repeated = self.is_repeated, True
+        with ExitStack() as braces:
+            enter = braces.enter_context
+            enter(self.braces(f"for (long {first} = {low}; {first} < {end}; {first} += {tiles.rows})"))
+            self.line(f"const long {last} = {first} + {tiles.rows} < {end} ? {first} + {tiles.rows} : {end};")
+            for between in tiles.between:
+                variable = between.variable
+                lowest, stop = size_text(variable.low), size_text(variable.high + 1)
+                enter(self.braces(f"for (long {variable} = {lowest}; {variable} < {stop}; {variable}++)"))
+            enter(self.braces(f"for (long {column} = {start}; {column} < {columns}; {column} += {COLUMNS})"))
+            self.line(
+                f"const long {last_column} = "
+                f"{column} + {COLUMNS} < {columns} ? {column} + {COLUMNS} : {columns};"
+            )
+            for load, copy in tiles.copied.items():
+                self.line(f"{element_type(load.dtype)} {copy.buffer.name}[{copy.buffer.size}];")
+                with self.braces(f"for (long {along} = {column}; {along} < {last_column}; {along}++)"):
+                    ahead = load.place.at(row, of(Variable(first, 0, 1))).at(along, of(along) + AHEAD)
+                    self.line(f"__builtin_prefetch({load.buffer.name} + {place_text(ahead)}, 0, 3);")
+                    self.each_iteration(Loop(row, (Store(copy.buffer, copy.place, load),)), first, last)
+            with self.braces(f"for (long {row} = {first}; {row} < {last}; {row}++)"):
+                self.iterations(tiles.inner, column, last_column, [])
+        self.is_repeated = before
 
     def near_or_far(
         self,
