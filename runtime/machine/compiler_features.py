@@ -35,8 +35,10 @@ FEATURES = (
     Feature("vector loops", (("-fopenmp-simd",),)),
     Feature("vector math", (("-DTM_VECTOR_MATH",), ("-fveclib=libmvec",))),
     Feature("512-bit vectors", (("-mprefer-vector-width=512",),)),
-    # Loops of a few turns are written out in full only if they are short: long ones take a fifth of gcc's time.
-    Feature("short unrolled loops", (("--param=max-completely-peeled-insns=100",),)),
+    # For gcc. Loops of a few iterations are written out only if they are short: long ones take a fifth of its time.
+    # The search for partly redundant expressions takes another fifth, and makes branches of choices between complex
+    # numbers, which then cannot run on vectors.
+    Feature("less time in gcc", (("--param=max-completely-peeled-insns=100", "-fno-tree-pre"), ())),
 )  # fmt: skip
 
 PROBE = """\

@@ -56,11 +56,12 @@ static inline REAL tm_hypot_REAL(REAL x, REAL y)
     const REAL width = fabsF(x), height = fabsF(y);
     const REAL largest = width > height ? width : height, smallest = width > height ? height : width;
     const REAL scale = largest > far ? shrink : largest < 1 / far ? 1 / shrink : 1;
+    const REAL back = largest > far ? 1 / shrink : largest < 1 / far ? shrink : 1;
     const REAL a = largest * scale, b = smallest * scale, square = a * a;
     const REAL root = sqrtF(fmaF(b, b, square)), whole = root * root;
     const REAL excess = fmaF(-b, b, whole - square) + (fmaF(root, root, -whole) - fmaF(a, a, -square));
     const bool is_finite = (root > 0) & (root < (REAL)INFINITY);
-    const REAL found = (root - (is_finite ? excess / (root + root) : 0)) * (1 / scale);
+    const REAL found = (root - (is_finite ? excess / (root + root) : 0)) * back;
     return (width == (REAL)INFINITY) | (height == (REAL)INFINITY) ? (REAL)INFINITY : found;
 #else
     return hypotF(x, y);

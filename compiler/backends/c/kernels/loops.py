@@ -36,7 +36,7 @@ from .expressions import condition_text, variables
 from .next_rows import NextRow, next_rows
 from .reductions import equals, gathering, is_search, longest, replaces, result
 from .rows_at_once import parts_of_rows
-from .vectors import LANES, SHORT, half_as_wide, may_be_short, runs_on_vectors, widest_vector
+from .vectors import LANES, SHORT, may_be_short, runs_on_vectors, smaller_type, widest_vector
 
 
 @dataclass(slots=True)
@@ -273,9 +273,11 @@ class Writer(AccumulatorWriter):
             with self.braces("else"):
                 self.iterations(loop, low, end, gathered)
             return
-        if (type := half_as_wide(loop)) is not None:
+        if (type := smaller_type(loop)) is not None:
             with self.braces(""):
-                self.line("// Two vectors of elements at once, because of a type of half their size.")
+                self.line(
+                    "// Several vectors of elements at once, because of a type that is smaller than they are."
+                )
                 self.line(f"{type} tm_lane = 0, tm_lanes = 0;")
                 self.line(f"#pragma omp simd reduction(| : tm_lanes) linear(tm_lane){self.clauses(gathered)}")
                 self.each_iteration(loop, low, end, last="tm_lanes |= tm_lane++;")
