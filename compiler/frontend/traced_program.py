@@ -33,7 +33,7 @@ from ..tracing.values_in_call import FOLLOWS, UNDONE
 from .conversion import MET, Conversion, OperatorsNeededError
 from .objects.argument_objects import ArgumentObjects
 from .objects.sole_holders import are_alive
-from .outside.outside_changes import OutsideChanges, changed_outside
+from .outside.outside_changes import OutsideChanges, changed_in_step, changed_outside
 from .outside.read_entries import ReadArray, arrays_read, asks_identity, entries_read
 from .outside.read_names import REACHED, ReadName, ReadNames, changed_by_itself, unchanged
 from .program import Argument, Program, Static
@@ -137,7 +137,7 @@ def _endless_recursion(error: RecursionError, writes: OutsideChanges) -> Tracemi
     return None
 
 
-def _traced(
+def _traced(  # noqa: PLR0915 (what surrounds one run of the function)
     function: Callable[..., Any],
     tree: Any,
     leaves: Sequence[Argument | Static],
@@ -170,6 +170,7 @@ def _traced(
     reached = ReadNames()
     reaching = REACHED.set(reached) if REACHED.get() is None else None
     call = TracedCall(function, tree, leaves, writes, changes)
+    is_step = repeats and not is_block
     is_again = False
     error: BaseException | None
     objects = ArgumentObjects(call.roots[1:] if is_kept and REACHED.get() is reached else ())
@@ -186,7 +187,7 @@ def _traced(
             )
             outermost = record.outermost()
             before, replacements = frozenset(outermost.adopted), len(outermost.replacements)
-            if (is_kept and record is outermost) or (may_not_run and not outermost.is_kept):
+            if is_step or (is_kept and record is outermost) or (may_not_run and not outermost.is_kept):
                 writes.watch(call.roots)
             seen_before, outermost.written_by_numpy = outermost.written_by_numpy, set()
             try:
@@ -211,6 +212,7 @@ def _traced(
             is_held=program is not None and not FOLLOWS.get(),
             is_refused=isinstance(error, TracemillError | OperatorsNeededError),
         )
+        error = error or (changed_in_step(writes, function) if is_step else None)
         outside = _Outside(unchanged(reached.names.values()), reached, None)
         if program is not None and error is None and is_kept:
             outside = _changed_outside(call, program, reached, record)

@@ -66,6 +66,10 @@ class KnownValues(Builder):
             stack.pop()
         return self._look_up(value)
 
+    def shared_by_examples(self, value: Value) -> "Array | None":
+        """`concrete`, also in a batch that is computed now, if all its examples have this value."""
+        return self.concrete(value)
+
     def can_be_known(self, value: Value) -> bool:
         """Whether `at_these_sizes` finds a value, without a guard on the sizes."""
         return self.concrete(value) is not None or self._calls_to_know(value) is not None

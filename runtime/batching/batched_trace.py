@@ -317,6 +317,15 @@ class BatchedTrace(Trace):
         found = self.of_batch(value)
         return found is None or found[1]
 
+    def shared_by_examples(self, value: Value) -> Array | None:
+        found = self.of_batch(value)
+        if found is None or found[1]:
+            return None
+        inner = found[0]
+        if isinstance(inner, Value) and not hasattr(inner, "array") and self.parent is not None:
+            return self.parent.shared_by_examples(inner)
+        return self._elements(inner)
+
     def _elements(self, known: Any) -> Array | None:
         """The array with all examples of this trace, and of those around it."""
         if not isinstance(known, Value) or hasattr(known, "array"):

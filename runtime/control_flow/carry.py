@@ -1,6 +1,7 @@
 """`Carry`: the values that a loop passes from step to step, with types that the steps keep."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -106,6 +107,13 @@ class Carry:
         return [
             leaf if type_ == leaf_type(leaf, path) else converted_leaf(leaf, type_)
             for leaf, type_, path in zip(self.leaves, self.types, self.paths, strict=True)
+        ]
+
+    def returned(self, results: Sequence[Result], last: Sequence[Any]) -> list[Any]:
+        """The last leaves in the form in which the step returns them, as Python numbers if it gets such."""
+        return [
+            replace(result, weak=weak).returned(x)
+            for result, weak, x in zip(results, self.weak, last, strict=False)
         ]
 
 

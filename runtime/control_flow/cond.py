@@ -26,11 +26,11 @@ from ...compiler.tracing.traced_array import located
 from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.value_ops import convert, minimum, nonzero_mask
 from ..eager.nested_function import NestedFunction, Result
-from ..eager.run import as_argument, overwrite, require_function, run, zero_of
+from ..eager.run import as_argument, overwrite, require_function, run, with_own_memory, zero_of
 from ..tracebacks import with_users_frames
 from ..trees import show
 from .changing_code import may_change_objects
-from .python_loop import running_bodies
+from .python_loop import known_number, running_bodies, runs_once
 
 
 @with_users_frames
@@ -38,7 +38,7 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     """``true_fun(*operands) if pred else false_fun(*operands)``, also if `pred` is traced.
 
     If `pred` is traced, both functions are traced, and one of them runs. If it is not, for example outside any
-    transform, only the chosen function is called; under an uncompiled `grad` also if they change objects. Under `vmap`
+    transform, only the chosen function is called; in uncompiled transforms also if they change objects. Under `vmap`
     with a mapped `pred`, each function that some example takes runs for all examples, and each example gets its own
     result: the printed graph shows ``…_for_all``. The functions may read and write outside arrays.
 
@@ -65,8 +65,7 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
 def _cond(pred: Any, true_fun: Any, false_fun: Any, operands: tuple[Any, ...]) -> Any:
     _check_number("cond: pred", pred)
     if _is_known(pred, true_fun, false_fun):
-        with running_bodies() as ready:
-            return ready(true_fun if pred else false_fun)(*operands)
+        return _call("cond", true_fun if known_number(pred) else false_fun, operands)
     return _choose("cond", nonzero_mask, pred, (false_fun, true_fun), operands)
 
 
@@ -106,8 +105,7 @@ def _switch(index: Any, branches: tuple[Callable[..., Any], ...], operands: tupl
         raise TransformTypeError(f"switch: index must be an integer, not {type_}")
     last = len(branches) - 1
     if _is_known(index, *branches):
-        with running_bodies() as ready:
-            return ready(branches[min(max(int(index), 0), last)])(*operands)
+        return _call("switch", branches[min(max(int(known_number(index)), 0), last)], operands)
     return _choose("switch", lambda value: _as_index(value, last), index, branches, operands)
 
 
@@ -131,13 +129,19 @@ def _check_number(what: str, given: Any) -> ArrayType:
 def _is_known(choice: Any, *functions: Callable[..., Any]) -> bool:
     """Whether a choice among functions can be made now; an outside array may have another value in the next call.
 
-    While a derivative is computed, it is made for functions that may change objects. Others are traced, so that the
+    Inside of uncompiled transforms, it is made for functions that may change objects. Others are traced, so that the
     types of their results agree.
     """
     trace = current_trace()
     if trace is None or not (is_traced(choice) or isinstance(choice, np.ndarray)):
         return True
-    return trace.is_evaluating and may_change_objects(*functions)
+    return runs_once(trace) and known_number(choice) is not None and may_change_objects(*functions)
+
+
+def _call(where: str, function: Callable[..., Any], operands: tuple[Any, ...]) -> Any:
+    """The result of the chosen function, in memory of its own, as if the choice was recorded."""
+    with running_bodies() as ready:
+        return with_own_memory(f"the result of a function of {where}", ready(function)(*operands))
 
 
 # ---- a choice that is recorded ---------------------------------------------------------------------

@@ -23,7 +23,7 @@ from ..eager.run import require_function
 from ..tracebacks import with_users_frames
 from ..trees import structure
 from .carry import Carry
-from .python_loop import PythonLoop, running_bodies, runs_in_python
+from .python_loop import PythonLoop, known_number, running_bodies, runs_in_python
 from .scan import Slices, run_loop
 from .while_loop import run_while
 
@@ -68,14 +68,15 @@ def _fori_loop(lo: Any, hi: Any, body: Callable[[Any, Any], Any], init: Any) -> 
             raise TransformArgumentError(f"{where}: {name} must fit into 64 bits with a sign, but is {bound}")
     carry = Carry(where, "init", init)
     if not isinstance(lo, SymbolicSize) and not isinstance(hi, SymbolicSize):
-        is_counted = _is_known(lo) and _is_known(hi)
-        if runs_in_python([lo, hi, *carry.leaves], body, in_batches=is_counted, keeps_all=True):
-            return _in_python(where, int(lo), int(hi), body, carry)
+        first, last = known_number(lo), known_number(hi)
+        is_python = runs_in_python([lo, hi, *carry.leaves], body, keeps_all=True)
+        if is_python and first is not None and last is not None:
+            return _in_python(where, int(first), int(last), body, carry)
     if _is_known(lo) and _is_known(hi):
-        last = _known_loop(where, _whole(lo), _whole(hi), body, carry)
+        leaves = _known_loop(where, _whole(lo), _whole(hi), body, carry)
     else:
-        last = _until(where, lo, hi, body, carry)
-    return optree.tree_unflatten(carry.tree, last)
+        leaves = _until(where, lo, hi, body, carry)
+    return optree.tree_unflatten(carry.tree, leaves)
 
 
 def _as_size(bound: Any) -> Any:

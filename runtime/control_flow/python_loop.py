@@ -1,8 +1,8 @@
 """`PythonLoop`: a loop of `scan`, `fori_loop` or `while_loop` that runs as a loop of Python, without a graph.
 
 Outside of any trace this is many times as fast as the interpreter of graphs. It also does what Python does: each turn
-runs the body, which prints, appends and sees numbers. Where a derivative or a batch is computed while the function
-runs, a loop keeps more for the derivative than its graph would, so only bodies that may change objects run there.
+runs the body, which prints, appends and sees numbers. Inside of uncompiled transforms, a loop keeps more for the
+derivative than its graph would, so only bodies that may change objects run there.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -16,7 +16,7 @@ from ...compiler.arguments.leaves import is_array_like, leaf_type, path_names, w
 from ...compiler.errors import CarryMismatchError, TransformTypeError
 from ...compiler.frontend.conversion import converted
 from ...compiler.interpreter import are_calls_observed
-from ...compiler.tracing.trace import current_trace
+from ...compiler.tracing.trace import Trace, current_trace
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from ..eager.nested_function import Result, name_with_line
 from ..eager.transform_log import is_seen
@@ -27,21 +27,29 @@ from .changing_code import may_change_objects
 _PLAIN = frozenset({np.ndarray, bool, int, float, complex})
 
 
-def runs_in_python(
-    leaves: Sequence[Any], *functions: Callable[..., Any], in_batches: bool, keeps_all: bool
-) -> bool:
+def runs_in_python(leaves: Sequence[Any], *functions: Callable[..., Any], keeps_all: bool) -> bool:
     """Whether a loop of these functions over these leaves runs as a loop of Python.
 
-    It can run in a batch if its number of turns is known (`in_batches`), and where derivatives go back through it, if
-    they may keep all turns (`keeps_all`).
+    Where derivatives go back through it, it can if they may keep all turns (`keeps_all`).
     """
     if are_calls_observed() or is_seen():
         return False
     trace = current_trace()
     if trace is None:
         return all(type(leaf) in _PLAIN or isinstance(leaf, np.generic) for leaf in leaves)
-    is_at_once = trace.is_evaluating or (trace.shows_values and in_batches)
-    return is_at_once and keeps_all and may_change_objects(*functions)
+    return keeps_all and runs_once(trace) and may_change_objects(*functions)
+
+
+def runs_once(trace: Trace) -> bool:
+    """Whether what is traced runs in this call only, so that what functions change is changed now."""
+    return not trace.outermost().is_kept
+
+
+def known_number(x: Any) -> Any:
+    """A number as it is now; None if it is known only later, or differs between the examples of a batch."""
+    if not is_traced(x):
+        return x
+    return (current_trace() or x._trace).shared_by_examples(x.value)
 
 
 class PythonLoop:
@@ -53,6 +61,8 @@ class PythonLoop:
         self.name = name_with_line(function)
         self.leaves = list(map(separate, carry.leaves))
         """The current carry."""
+        self.has_promoted = False
+        """Whether a Python number in the carry has taken another type since the first step."""
 
     def __str__(self) -> str:
         return self.name
@@ -70,15 +80,19 @@ class PythonLoop:
         leaves, tree = flatten(returned)
         self.carry.check_structure(self, tree)
         if not all(map(_is_same, leaves, self.leaves)):
-            self.carry.promoted(self, self.results(leaves, tree, "result"))
+            if self.carry.promoted(self, self.results(leaves, tree, "result")):
+                self.has_promoted = True
             leaves = [self._as_carried(leaf, place) for place, leaf in enumerate(leaves)]
         self.leaves = list(map(separate, leaves))
 
     def _as_carried(self, leaf: Any, place: int) -> Any:
-        """The leaf; in the dtype of the carry, if it is a number that takes it."""
-        if self.carry.weak[place] is None and weak_type(leaf) is not None:
-            return converted_leaf(leaf, self.carry.types[place])
-        return leaf
+        """The leaf; in the type of the carry, if it is a number that takes it."""
+        weak, found = self.carry.weak[place], weak_type(leaf)
+        if found is None or found is weak:
+            return leaf
+        if weak is not None and not is_traced(leaf):
+            return weak(leaf)
+        return converted_leaf(leaf, self.carry.types[place])
 
     def results(self, leaves: Sequence[Any], tree: Any, name: str) -> list[Result]:
         """What is known of the leaves of a result, which messages call by name."""
@@ -94,14 +108,15 @@ class PythonLoop:
         ]
 
 
-def holds(where: str, condition: Callable[..., Any], result: Any) -> bool:
-    """Whether a loop goes on, given the result of its condition."""
+def holds(where: str, condition: Callable[..., Any], result: Any) -> bool | None:
+    """Whether a loop goes on, given the result of its condition; None if that is not known."""
     if not is_array_like(result) or np.shape(result):
         found = leaf_type(result, "result") if is_array_like(result) else show(flatten(result)[1])
         raise TransformTypeError(
             f"{where}: {name_with_line(condition)} must return one bool or number, not {found}: use .any() or .all()"
         )
-    return bool(result)
+    known = known_number(result)
+    return None if known is None else bool(known)
 
 
 class Stacks:
@@ -132,8 +147,17 @@ class Stacks:
             column.append(separate(leaf))
 
     def stacked(self, *, reverse: bool) -> Any:
-        arrays = [np.stack(column[::-1] if reverse else column) for column in self.columns]
+        columns = map(self._in_one_type, self.columns)
+        arrays = [np.stack(column[::-1] if reverse else column) for column in columns]
         return optree.tree_unflatten(self.tree, arrays)
+
+    def _in_one_type(self, column: list[Any]) -> list[Any]:
+        """The column in the type that it has in a graph, where all steps get the final types of the carry."""
+        last = column[-1]
+        if not self.loop.has_promoted or weak_type(last) is not None:
+            return column
+        type_ = leaf_type(last, "result[1]")
+        return [leaf if leaf_type(leaf, "y") == type_ else converted_leaf(leaf, type_) for leaf in column]
 
 
 @contextmanager

@@ -91,9 +91,7 @@ def _scan(
     every = _block_length(where, checkpoint_every, slices.length)
     carry = Carry(where, "init", init)
     is_short = not isinstance(slices.length, SymbolicSize) and slices.length > 0
-    if is_short and runs_in_python(
-        [*carry.leaves, *slices.leaves], f, in_batches=True, keeps_all=checkpoint_every is None
-    ):
+    if is_short and runs_in_python([*carry.leaves, *slices.leaves], f, keeps_all=checkpoint_every is None):
         return _in_python(where, f, carry, xs, slices.length, reverse=reverse)
     tree = structure(((init, xs), {}))
     step = carry.settle(
@@ -226,7 +224,7 @@ def run_loop(
     outputs = run(graph_of("scan", types, record), inputs)
     for array, new in zip(outside.written.values(), outputs[count:kept], strict=True):
         overwrite(array, new)
-    last = [result.returned(x) for result, x in zip(step.results, outputs[:count], strict=False)]
+    last = carry.returned(step.results, outputs[:count])
     return last, outputs[carried:]
 
 

@@ -1,7 +1,6 @@
 """`while_loop`: steps as long as a condition on their carry holds."""
 
 from collections.abc import Callable, Sequence
-from itertools import count
 from typing import Any
 
 import optree
@@ -63,20 +62,24 @@ def _while_loop(cond: Any, body: Any, init: Any, max_steps: int | None) -> Any:
     where = f"while_loop({describe(body)})"
     limit = {} if max_steps is None else {"max_steps": int_option(where, "max_steps", max_steps)}
     carry = Carry(where, "init", init)
-    if runs_in_python(carry.leaves, cond, body, in_batches=False, keeps_all=True):
+    if runs_in_python(carry.leaves, cond, body, keeps_all=True):
         return _in_python(where, cond, body, carry, limit.get("max_steps"))
     return optree.tree_unflatten(structure(init), run_while(where, carry, cond, body, limit))
 
 
 def _in_python(where: str, cond: Any, body: Any, carry: Carry, max_steps: int | None) -> Any:
+    """Run the loop as one of Python. If its condition is not known after some turns, the rest is recorded."""
     loop = PythonLoop(where, body, carry)
-    turns = range(max_steps) if max_steps is not None else count()
+    goes_on: bool | None = True
+    carried, done = optree.tree_unflatten(carry.tree, loop.leaves), 0
     with running_bodies() as ready:
         test, step = ready(cond), ready(body)
-        for _ in turns:
-            if not holds(where, cond, test(optree.tree_unflatten(carry.tree, loop.leaves))):
-                break
-            loop.follow(step(optree.tree_unflatten(carry.tree, loop.leaves)))
+        while done != max_steps and (goes_on := holds(where, cond, test(carried))):
+            loop.follow(step(carried))
+            carried, done = optree.tree_unflatten(carry.tree, loop.leaves), done + 1
+    if goes_on is None:
+        limit = {} if max_steps is None else {"max_steps": max_steps - done}
+        loop.leaves = run_while(where, Carry(where, "init", carried), cond, body, limit)
     return optree.tree_unflatten(carry.tree, loop.leaves)
 
 
@@ -133,7 +136,7 @@ def record_while(
     )
     for array, new in zip(outside.written.values(), outputs[count:], strict=True):
         overwrite(array, new)
-    return [result.returned(x) for result, x in zip(step.results, outputs[:count], strict=True)]
+    return carry.returned(step.results, outputs[:count])
 
 
 def _check_condition(cond: NestedFunction) -> None:

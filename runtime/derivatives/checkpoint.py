@@ -22,6 +22,7 @@ from ..eager.run import (
     overwrite,
     require_function,
     run,
+    with_own_memory,
 )
 from ..tracebacks import with_users_frames
 from .checkpoint_policies import Policy, nothing
@@ -62,7 +63,7 @@ def checkpoint(func: Callable[..., Any], *, policy: Policy = nothing) -> Callabl
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         leaves, tree = flatten_arguments(args, kwargs)
         if not is_recording(leaves):
-            return func(*args, **kwargs)
+            return with_own_memory(f"the result of {describe(func)}", func(*args, **kwargs))
         names = argument_names(tree)
         entering = [
             as_argument(leaf, name, known=True) if is_array(leaf) else Static(leaf)

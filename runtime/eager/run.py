@@ -151,6 +151,17 @@ def separate(outputs: Iterable[Array], inputs: Iterable[Array]) -> list[Any]:
     return results
 
 
+def with_own_memory(name: str, result: Any) -> Any:
+    """A result, which errors call `name`, with copies of its arrays, so that it shares no memory with others."""
+    return changed_leaves(name, _own_memory, result)
+
+
+def _own_memory(leaf: Any) -> Any:
+    if isinstance(leaf, np.ndarray):
+        return leaf.copy(order="K")
+    return leaf.copy() if is_traced(leaf) and leaf.ndim else leaf
+
+
 def as_arrays(inputs: Sequence[Any]) -> list[Array]:
     """Inputs of a graph as NumPy arrays."""
     return [x.array if isinstance(x, Constant) else np.asarray(x) for x in inputs]

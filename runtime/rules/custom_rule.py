@@ -22,7 +22,7 @@ from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.traced_array import wrap
 from ..derivatives.stop_gradient import stop_gradient
 from ..eager.current_tape import is_recording, joined
-from ..eager.run import as_argument, inputs_of, is_array, require_function
+from ..eager.run import as_argument, inputs_of, is_array, require_function, with_own_memory
 from ..tracebacks import with_users_frames
 from .rule_graphs import MAKERS
 from .rule_site import Returned, RuleSite, line_of, named
@@ -112,7 +112,7 @@ class CustomRule:
     @with_users_frames
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not self._rules or not is_recording(flatten_arguments(args, kwargs)[0]):
-            return self._function(*args, **kwargs)
+            return with_own_memory(f"the result of {self._where}", self._function(*args, **kwargs))
         primals, settings = self._bound(args, kwargs)
         leaves, tree = flatten_arguments(primals, settings)
         count = tree.children()[0].num_leaves

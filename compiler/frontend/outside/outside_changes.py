@@ -268,6 +268,10 @@ class OutsideChanges:
         """What the function has changed outside, other than arrays; empty if nothing."""
         return "" if self._outside is None else self._outside.used_up or self._outside.changed
 
+    def changed_objects(self) -> str:
+        """`changed`, but not a cache that the function has filled, or a random generator."""
+        return "" if self._outside is None else self._outside.changed_objects
+
     @property
     def keeps_traced(self) -> bool:
         """Whether the function has put a traced array or a symbolic size outside."""
@@ -334,6 +338,21 @@ def changed_outside(what: str, function: Callable[..., Any]) -> SideEffectError:
         "change it in each call: return the new value, and change it after the call"
     )
     error.runs_uncompiled = error.may_fill_cache = True
+    return error
+
+
+def changed_in_step(writes: OutsideChanges, function: Callable[..., Any]) -> SideEffectError | None:
+    """The error for a loop whose steps are one program, which would have the changes of one step; None if it changes
+    nothing."""
+    what = writes.changed_objects()
+    if not what:
+        return None
+    error = SideEffectError(
+        f"{describe(function)} changes {what}, which is outside of it, in each step of a loop that is traced once: "
+        "carry it from step to step. Without compile, such a loop runs step by step if its condition is the same in "
+        "all examples and checkpoint_every is not given"
+    )
+    error.runs_uncompiled = True
     return error
 
 

@@ -78,13 +78,26 @@ class OutsideArrays:
     @property
     def changed(self) -> str:
         """The name or the kind of something other than an array that has changed; empty if nothing has."""
+        is_cached = any(entries.keys() - before for _, entries, before in self._caches)
+        return self._changed_objects or ("a cache" if is_cached else "")
+
+    @property
+    def changed_objects(self) -> str:
+        """`changed` without caches, and iterators that have certainly gone on."""
+        sources = [
+            one for one in self._sources if not isinstance(one[1], Random) and type(one[2]) is not object
+        ]
+        gone_on = next((f"`{path}`" for path, x, before in sources if _state(x) != before), "")
+        return gone_on or self._changed_objects
+
+    @property
+    def _changed_objects(self) -> str:
         for place in self._slots:
             with suppress(LookupError, AttributeError, ValueError):
                 if place.now() is not place.value:
                     return f"`{place.path}`"
         found = (type(x).__name__ for x, before in self._containers if not _is_same(x, before))
-        is_cached = any(entries.keys() - before for _, entries, before in self._caches)
-        return next((f"a {kind}" for kind in found), "a cache" if is_cached else "")
+        return next((f"a {kind}" for kind in found), "")
 
     @property
     def keeps_traced(self) -> bool:

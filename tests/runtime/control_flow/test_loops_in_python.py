@@ -147,3 +147,45 @@ def test_numbers_take_the_dtype_of_the_carry() -> None:
     assert seen == [np.float32, np.float32]
     assert found == np.float32(1) / np.float32(3)
     assert type(found) is np.float32
+
+
+DTYPES = [np.bool_, np.uint8, np.int64, np.float16, np.float32, np.complex64]
+STEPS: dict[str, Callable[[Any, Any], Any]] = {
+    "sum": lambda c, x: (c + x, c),
+    "last": lambda c, x: (x, (c, c * 2)),
+    "sines": lambda c, x: (c * x, np.sin(c)),
+    "arrays": lambda c, x: (c + x, c * np.ones(2, np.int8)),
+}
+
+
+def _leaves(f: Callable[..., Any], *args: Any) -> Any:
+    """The leaves of a result; the class of the error if there is one."""
+    try:
+        (last, stacked) = f(*args)
+    except CarryMismatchError:
+        return CarryMismatchError
+    return [np.asarray(last), *(stacked if isinstance(stacked, tuple) else (stacked,))]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
+def test_what_is_stacked_has_the_dtype_of_the_compiled_loop(step: Any, dtype: Any) -> None:
+    xs = np.array([1, 0, 1], dtype)
+    for init in (True, 2, 0.5, 1j, dtype(1)):
+        found = _leaves(tm.scan, step, init, xs)
+        wanted = _leaves(tm.compile(lambda xs: tm.scan(step, init, xs)), xs)  # noqa: B023
+        if wanted is CarryMismatchError:
+            assert found is CarryMismatchError
+            continue
+        assert [x.dtype for x in found] == [x.dtype for x in wanted]
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(one, other, rtol=2e-3)
+
+
+def test_a_number_that_a_step_returns_takes_the_type_of_the_carry() -> None:
+    for init in (np.int8(1), np.float32(1), 1.5, 1j, 2):
+        for body in (lambda i, c: i, lambda i, c: 7):
+            found = tm.fori_loop(0, 3, body, init)
+            wanted = tm.compile(lambda: tm.fori_loop(0, 3, body, init))()  # noqa: B023
+            assert (found, type(found)) == (wanted, type(wanted))
+            assert type(found) is type(init)
