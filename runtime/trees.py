@@ -2,21 +2,28 @@
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numpy as np
 import optree
 
-from ..compiler.arguments.leaves import NAMESPACE, flattened, with_plain_keys
+from ..compiler.arguments.leaves import (
+    NAMESPACE,
+    flattened,
+    has_labelled_classes,
+    naming_bad_columns,
+    with_plain_keys,
+)
 from ..compiler.errors import TreeMismatchError
 from ..compiler.interpreter import is_idle
+from ..compiler.labelled.classes import as_labelled, is_labelled
 from ..compiler.nesting import refusing_deep_nesting
 from ..compiler.tracing.outside.foreign_array import as_seen_inside
 
 
 def flatten(tree: Any) -> tuple[list[Any], Any]:
     """The leaves of a pytree and its structure."""
-    with refusing_deep_nesting("a pytree", tree):
+    with refusing_deep_nesting("a pytree", tree), naming_bad_columns(tree, "args"):
         leaves, found = flattened(tree if is_idle() else with_plain_keys(tree))
     return list(map(as_seen_inside, leaves)), found
 
@@ -25,7 +32,7 @@ def structure(tree: Any) -> Any:
     """The structure of a pytree, without its leaves."""
     if type(tree) is tuple and {*map(type, tree)} == {np.ndarray}:
         return _tuple_of_arrays(len(tree))
-    with refusing_deep_nesting("a pytree", tree):
+    with refusing_deep_nesting("a pytree", tree), naming_bad_columns(tree, "args"):
         return flattened(tree if is_idle() else with_plain_keys(tree))[1]
 
 
@@ -49,10 +56,18 @@ def show(structure: Any) -> str:
 
 def check_same_structure(what: str, found: Any, expected: Any) -> None:
     """Raises `TreeMismatchError` unless two structures are equal; the message shows both."""
-    if found != expected:
+    if found != expected and not (has_labelled_classes() and _of_traced(found) == _of_traced(expected)):
         raise TreeMismatchError(
             f"{what}: expected the structure {show(expected)}, found {show(found)}, where * is an array or a number"
         )
+
+
+def _of_traced(structure: Any) -> Any:
+    """The structure with the Series and DataFrames of a traced function in place of those of pandas."""
+    return flattened(optree.tree_unflatten(structure, [_LEAF] * structure.num_leaves))[1]
+
+
+_LEAF: Final = object()
 
 
 def spread(prefix: Any, structure: Any, stands_for: Callable[[Any, Any], bool]) -> list[Any]:
@@ -65,6 +80,13 @@ def spread(prefix: Any, structure: Any, stands_for: Callable[[Any, Any], bool]) 
         return [prefix] * structure.num_leaves
     if optree.tree_is_leaf(prefix, none_is_leaf=True, namespace=NAMESPACE):
         raise LookupError
+    if is_labelled(prefix):
+        prefix = as_labelled(prefix)
+        like: Any = optree.tree_unflatten(structure, [_LEAF] * structure.num_leaves)
+        if type(like) is not type(prefix) or like.form != prefix.form:
+            raise LookupError
+        pairs = zip(prefix.arrays, structure.children(), strict=True)
+        return [leaf for child, below in pairs for leaf in spread(child, below, stands_for)]
     children, _, keys, _ = optree.tree_flatten_one_level(prefix, none_is_leaf=True, namespace=NAMESPACE)
     if type(prefix) is not structure.type or list(keys) != structure.entries():
         raise LookupError

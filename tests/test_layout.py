@@ -34,6 +34,7 @@ FOLDERS = """
     compiler/tracing
     compiler/tracing/outside
     compiler/tracing/exceptions
+    compiler/labelled
     compiler/arguments
     compiler/backends/triton
     compiler/ops/arrays
@@ -154,9 +155,11 @@ OPTIONAL = {
 SLOW = {"click", "filelock", "ml_dtypes", "platformdirs", "rich", "sympy"}  # would slow `import tracemill`
 SELDOM = {  # a first call with code on disk would take twice as long with these
     "importlib.metadata",
+    "tracemill.compiler.arguments.detaching",
     "tracemill.compiler.backends.numpy.writer",
     "tracemill.compiler.backends.python.empty_module",
     "tracemill.compiler.backends.python.printer",
+    "tracemill.compiler.labelled.pandas_objects",
     "tracemill.compiler.text.fx_nodes",
     "tracemill.compiler.text.html",
     "tracemill.passes.lowering.fix_sizes",

@@ -3,8 +3,10 @@
 import inspect
 import operator
 import re
+import sys
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from dataclasses import is_dataclass
 from functools import lru_cache
 from types import FunctionType
@@ -17,6 +19,7 @@ from ..dtypes import is_supported
 from ..errors import ArgumentTypeError, DTypeError
 from ..interpreter import is_idle
 from ..ir import ArrayType
+from ..labelled.classes import CONVERTERS, WAITED_FOR, LabelledDataError, is_labelled
 from ..nesting import named, refuse_deep_nesting, shown
 from ..symbolic_size import SymbolicSize
 from ..tracing.array_values import PYTHON_NUMBERS
@@ -34,6 +37,7 @@ def flatten_arguments(
     args: tuple[Any, ...], kwargs: dict[str, Any], is_leaf: Callable[[Any], bool] | None = None
 ) -> tuple[list[Any], Any]:
     """The leaves and the tree of a call's arguments. `is_leaf` says what is not flattened."""
+    has_labelled_classes()
     if not kwargs and {*map(type, args)} == {np.ndarray}:  # the usual call of a derivative
         return list(args), tree_of_arrays(len(args))
     try:
@@ -42,7 +46,22 @@ def flatten_arguments(
     except RecursionError:
         refuse_deep_nesting(named(args, kwargs))
         raise
+    except LabelledDataError:
+        with naming_bad_columns((args, kwargs)):
+            raise
     return list(map(as_seen_inside, leaves)), tree
+
+
+@contextmanager
+def naming_bad_columns(call: Any, root: str = "") -> Generator[None]:
+    """Errors about a Series or a DataFrame in the arguments of a call, or in the pytree `root`, say where it is."""
+    try:
+        yield
+    except LabelledDataError as error:
+        leaves, tree = optree.tree_flatten(call, is_leaf=is_labelled, namespace=NAMESPACE)
+        named = zip(path_names(tree, root) if root else argument_names(tree), leaves, strict=True)
+        path = next((name for name, leaf in named if leaf is error.data), "an argument")
+        raise DTypeError(f"{path}: {error}") from None
 
 
 @lru_cache
@@ -54,12 +73,24 @@ def tree_of_arrays(count: int) -> Any:
 
 def flattened(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], Any]:
     """The leaves of a pytree, and its structure."""
+    has_labelled_classes()
     leaves, structure = optree.tree_flatten(tree, is_leaf=is_leaf, namespace=NAMESPACE)
     if has_ordered_dict(
         structure
     ):  # optree takes its keys in the order in which they were inserted, not in its own
         leaves, structure = optree.tree_flatten(with_plain_keys(tree), is_leaf=is_leaf, namespace=NAMESPACE)
     return leaves, structure
+
+
+def has_labelled_classes() -> bool:
+    """Whether pandas has been loaded. Its classes are containers from then on."""
+    for name in WAITED_FOR:
+        if name in sys.modules:
+            from ..labelled.pandas_objects import register_loaded
+
+            register_loaded(NAMESPACE)
+            break
+    return bool(CONVERTERS)
 
 
 def has_containers(tree: Any) -> bool:

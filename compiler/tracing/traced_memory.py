@@ -32,6 +32,8 @@ class TracedMemory:
         "_is_reshaped", "_known_value", "_layout", "_storage", "_unknown_owner", "_version", "_views", "is_scalar",
         "type", "weak",
     )  # fmt: skip
+    __pandas_priority__ = 10_000
+    """A Series from outside leaves operators to the traced array."""
 
     def __init__(
         self,

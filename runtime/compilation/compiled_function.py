@@ -8,7 +8,12 @@ from functools import update_wrapper
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
-from ...compiler.arguments.leaves import argument_names, flatten_arguments, has_containers
+from ...compiler.arguments.leaves import (
+    argument_names,
+    flatten_arguments,
+    has_containers,
+    has_labelled_classes,
+)
 from ...compiler.builder import current_builder, not_recording
 from ...compiler.callers.function_names import describe
 from ...compiler.error_state import DEFAULT, error_state, is_strict
@@ -104,6 +109,12 @@ class CompiledFunction:
                         result = MISS
                     if result is not MISS:
                         return result
+                if has_labelled_classes():
+                    from ...compiler.arguments.detaching import attached, detached
+
+                    if (without := detached(args, kwargs)) is not None:
+                        given, more, indices = without
+                        return attached(self(*given, **more), indices)
                 return self._call_general(args, kwargs)
             if current_builder() is not None and is_interrupted():
                 with not_recording():
@@ -392,6 +403,10 @@ class CompiledFunction:
 
         Sizes have names if a program for many sizes serves the call, or would.
         """
+        if has_labelled_classes():
+            from ...compiler.arguments.detaching import detached
+
+            args, kwargs, *_ = detached(args, kwargs) or (args, kwargs)
         by_value = self._by_value
         leaves, tree = self._flatten(args, kwargs)
         if self._by_value and (found := self._with_sizes(leaves, tree, args, kwargs)) is not None:

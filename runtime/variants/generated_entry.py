@@ -11,6 +11,7 @@ from ...compiler.dtypes import dtype_name
 from ...compiler.frontend.objects.made_objects import MadeObjects
 from ...compiler.frontend.program import ArrayOutput, Program, Static, as_read_only, order_of_keys
 from ...compiler.ir import Shape
+from ...compiler.labelled.classes import CONVERTERS
 from ...compiler.shapes.dim import Dim
 from ...compiler.shapes.spelling import spelled
 from ..gpu.device_array import DeviceArray
@@ -158,6 +159,12 @@ class CheckWriter:
         if tree.type is None or tree.type is type(None):
             self._miss_if(f"{name} is not None")
             return True
+        if tree.type in CONVERTERS:  # without its labels, as `detached` gives it
+            kind, form = f"kind_{name}", f"form_{name}"
+            placeholder = optree.tree_unflatten(tree, tree.num_leaves * [None])
+            self.names[kind], self.names[form] = tree.type, placeholder.form
+            self._miss_if(f"type({name}) is not {kind} or {name}.form != {form}")
+            return all(self._visit(child, f"{name}.arrays[{i}]") for i, child in enumerate(tree.children()))
         return False
 
     def _visit_dict(self, tree: Any, name: str, *, in_order: bool) -> bool:

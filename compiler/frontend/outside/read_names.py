@@ -22,6 +22,7 @@ from ...callers.number_code import NumberFunctions
 from ...callers.qualified_names import is_inside_converted
 from ...callers.user_code import HOOKS, is_users
 from ...dtypes import Array
+from ...labelled.classes import is_labelled, memory_of
 from ...tracing.outside.entries import Entries, became, is_same
 from ...tracing.traced_memory import is_traced
 
@@ -157,11 +158,18 @@ def note_reached(function: Any, arguments: Iterable[tuple[str, Any]] = ()) -> No
     for one in names:
         if not is_traced(one.value):
             found.note(one)
+            note_table(one.text, one.value)
     if not _SHOWING_NAMES.isdisjoint(function.__code__.co_names):
         held = {one.text: one.value for one in names} | objects
         for text, x in held.items():
             if is_users(getattr(sys.modules.get(type(x).__module__), "__file__", None) or ""):
                 note_contents(f"vars({text})", getattr(x, "__dict__", {}))
+
+
+def note_table(text: str, x: Any) -> None:
+    """Note the memory of a Series or a DataFrame of pandas, whose columns may be replaced."""
+    if (found := REACHED.get()) is not None and is_labelled(x):
+        found.note(ReadName(f"the data of {text}", memory_of, x, memory_of(x)))
 
 
 def note_attributes(x: Any, names: Iterable[str]) -> None:
@@ -173,6 +181,7 @@ def note_attributes(x: Any, names: Iterable[str]) -> None:
         for one in _attributes(type(x).__name__, x, [name]):
             if not is_traced(one.value):
                 found.note(one)
+                note_table(one.text, one.value)
 
 
 def note_read(text: str, read: Callable[..., Any], *given: Any) -> Any:

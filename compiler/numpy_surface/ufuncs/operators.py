@@ -9,6 +9,7 @@ import numpy as np
 from ...callers.user_code import user_location
 from ...dtypes import BOOL, INT64
 from ...errors import ArgumentTypeError, ShapeError
+from ...labelled.classes import as_labelled, is_labelled
 from ...nesting import shown
 from ...symbolic_size import SymbolicSize
 from ...tracing.array_values import PYTHON_NUMBERS
@@ -64,16 +65,7 @@ def operate(ufunc: Any, x: Any, y: Any) -> Any:
             x = base_of_scalar_power(x, y)
         return x.__array_ufunc__(ufunc, "__call__", x, y)
     if not all(isinstance(operand, _SUPPORTED_OPERANDS) for operand in (x, y)):
-        array = x if isinstance(x, TracedArray) else y
-        if (
-            ufunc in (np.equal, np.not_equal)
-            and isinstance(y, (NoneType, str, bytes))
-            and not array.is_scalar
-        ):
-            return np.full_like(array, ufunc is np.not_equal, dtype=bool)  # no element is equal
-        if (known := with_fraction(ufunc, x, y)) is not None:
-            return operate(ufunc, *known)
-        return NotImplemented
+        return _of_other_classes(ufunc, x, y)
     if (
         ufunc is np.power
         and isinstance(x, TracedArray)
@@ -90,6 +82,19 @@ def operate(ufunc: Any, x: Any, y: Any) -> Any:
     if ufunc is np.power and all(map(_is_scalar, (x, y))):
         x = base_of_scalar_power(x, y)
     return ufunc(x, y)
+
+
+def _of_other_classes(ufunc: Any, x: Any, y: Any) -> Any:
+    """An operator on an array and what is none."""
+    array = x if isinstance(x, TracedArray) else y
+    if ufunc in (np.equal, np.not_equal) and isinstance(y, (NoneType, str, bytes)) and not array.is_scalar:
+        return np.full_like(array, ufunc is np.not_equal, dtype=bool)  # no element is equal
+    if (known := with_fraction(ufunc, x, y)) is not None:
+        return operate(ufunc, *known)
+    for one in (x, y):
+        if is_labelled(one):  # a Series or a DataFrame from outside
+            return as_labelled(one).__array_ufunc__(ufunc, "__call__", x, y)
+    return NotImplemented
 
 
 def _of_python_numbers(ufunc: Any, x: Any, y: Any) -> Any:

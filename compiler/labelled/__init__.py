@@ -1,0 +1,1 @@
+"""Series and DataFrames in functions that are traced: arrays with labels, which follow pandas' rules."""

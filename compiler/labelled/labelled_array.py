@@ -1,0 +1,351 @@
+"""`Labelled`: what a Series and a DataFrame in a function that is traced have in common."""
+
+import operator
+from collections.abc import Callable
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from ..callers.user_code import user_location
+from ..errors import ArgumentTypeError, ArgumentValueError, ShapeError, UnsupportedAttributeError
+from .classes import as_labelled, is_labelled
+from .labels import KnownLabels, Labels, are_same
+from .reductions import REDUCTIONS
+
+
+class Labelled:
+    """Arrays, and a form, which holds the labels: hashable, and part of the structure of a pytree.
+
+    Operators and methods do what pandas' do. Where pandas would align two objects because their labels differ, they
+    raise an error. Objects do not change.
+    """
+
+    __slots__ = ("arrays", "form")
+    __hash__ = None  # type: ignore[assignment]  # as the classes of pandas
+    __array_priority__ = 10_000.0
+    __pandas_priority__ = 10_000
+
+    kind: ClassVar[str]
+    """The class of pandas."""
+
+    def __init__(self, arrays: tuple[Any, ...], form: Any) -> None:
+        self.arrays = arrays
+        self.form = form
+
+    # ---- to override -------------------------------------------------------------------------------------
+
+    @property
+    def values(self) -> Any:
+        """All elements as one array."""
+        raise NotImplementedError
+
+    def combined(
+        self, function: Callable[[Any, Any], Any], other: Any, *, is_first: bool = True, by_rows: bool = False
+    ) -> Any:
+        """``function(self, other)``, element by element, or with the operands in the other order.
+
+        A Series has a value for each column of a DataFrame, or, with `by_rows`, for each row.
+        """
+        raise NotImplementedError
+
+    def mapped(self, function: Callable[[Any], Any]) -> Any:
+        """The same labels with a function of the elements."""
+        raise NotImplementedError
+
+    def product(self, other: Any, *, is_first: bool) -> Any:
+        """``self @ other``, or ``other @ self``."""
+        raise NotImplementedError
+
+    def reduced(self, name: str, axis: Any, skipna: bool, ddof: int) -> Any:
+        """A reduction of `REDUCTIONS`."""
+        raise NotImplementedError
+
+    # ---- as arrays ---------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Any:
+        return self.values.shape
+
+    @property
+    def size(self) -> Any:
+        return self.values.size
+
+    @property
+    def ndim(self) -> int:
+        return int(self.values.ndim)
+
+    def __len__(self) -> int:
+        return len(self.arrays[0])
+
+    def to_numpy(self, dtype: Any = None, copy: bool = False) -> Any:
+        """All elements as one array."""
+        found = self.values if dtype is None else self.values.astype(dtype)
+        return found.copy() if copy else found
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.asarray(self.values, dtype)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if (
+            method != "__call__"
+            or "out" in kwargs
+            or (ufunc.signature is not None and ufunc is not np.matmul)
+        ):
+            inputs = tuple(map(as_array, inputs))
+            kwargs = {name: as_array(x) for name, x in kwargs.items()}
+            return getattr(ufunc, method)(*inputs, **kwargs)
+        if ufunc is np.matmul:
+            one, other = map(as_operand, inputs)
+            found = one.product(other, is_first=True) if isinstance(one, Labelled) else NotImplemented
+            return other.product(one, is_first=False) if found is NotImplemented else found
+        if ufunc.nout > 1:
+            return tuple(
+                self._ufunc(lambda *x, place=place: ufunc(*x, **kwargs)[place], inputs)
+                for place in range(ufunc.nout)
+            )
+        return self._ufunc(lambda *x: ufunc(*x, **kwargs), inputs)
+
+    def _ufunc(self, function: Any, inputs: tuple[Any, ...]) -> Any:
+        if len(inputs) == 1:
+            return self.mapped(function)
+        one, other = map(as_operand, inputs)
+        first = one if isinstance(one, Labelled) else other
+        found = first.combined(function, other if first is one else one, is_first=first is one)
+        if found is NotImplemented:  # a Series first, and then a DataFrame, which knows the rule
+            found = other.combined(function, one, is_first=False)
+        return found
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """NumPy calls the method of that name, if pandas has one; other functions get arrays."""
+        name = _METHODS.get(function)
+        if name is not None and args and args[0] is self:
+            defaults: dict[str, Any] = {"axis": None} if name in REDUCTIONS and len(args) == 1 else {}
+            if name in ("var", "std"):
+                defaults["ddof"] = 0
+            return getattr(self, name)(*args[1:], **defaults | kwargs)
+        return function(*_as_arrays(args), **{key: _as_arrays(x) for key, x in kwargs.items()})
+
+    def __bool__(self) -> bool:
+        raise ArgumentValueError(
+            f"the truth value of a {self.kind} is ambiguous: use (x != 0).to_numpy().any() or .all()",
+            user_location(),
+        )
+
+    # ---- element by element ------------------------------------------------------------------------------
+
+    def abs(self) -> Any:
+        return self.mapped(np.abs)
+
+    __abs__ = abs
+
+    def __neg__(self) -> Any:
+        return self.mapped(operator.neg)
+
+    def __pos__(self) -> Any:
+        return self.mapped(operator.pos)
+
+    def __invert__(self) -> Any:
+        return self.mapped(operator.invert)
+
+    def round(self, decimals: int = 0, out: None = None) -> Any:
+        return self.mapped(lambda x: np.round(x, decimals))
+
+    def clip(self, lower: Any = None, upper: Any = None, out: None = None, axis: Any = None) -> Any:
+        found = self
+        if lower is not None:
+            found = found.combined(np.maximum, as_operand(lower))
+        return found if upper is None else found.combined(np.minimum, as_operand(upper))
+
+    def isna(self) -> Any:
+        return self.mapped(lambda x: np.isnan(x) if x.dtype.kind in "fc" else np.zeros_like(x, bool))
+
+    def notna(self) -> Any:
+        return ~self.isna()
+
+    def fillna(self, value: Any) -> Any:
+        return self.combined(
+            lambda x, new: np.where(np.isnan(x), new, x).astype(x.dtype) if x.dtype.kind in "fc" else x,
+            as_operand(value),
+        )
+
+    def astype(self, dtype: Any) -> Any:
+        if isinstance(dtype, dict):
+            raise ArgumentTypeError(
+                f"astype of a {self.kind} takes one dtype in a function that is traced: convert the columns first",
+                user_location(),
+            )
+        return self.mapped(lambda x: x.astype(dtype))
+
+    def copy(self, deep: bool = True) -> Any:
+        return self.mapped(lambda x: x.copy() if deep else x)
+
+    def pipe(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return function(self, *args, **kwargs)
+
+    # ---- reductions and products -------------------------------------------------------------------------
+
+    def dot(self, other: Any) -> Any:
+        return self.__matmul__(other)
+
+    def __matmul__(self, other: Any) -> Any:
+        return self.product(as_operand(other), is_first=True)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return self.product(as_operand(other), is_first=False)
+
+    # ---- what cannot be done -----------------------------------------------------------------------------
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        fix = (
+            "df = df.assign(name=…) makes a new one"
+            if self.kind == "DataFrame"
+            else "x = s.to_numpy().copy()"
+        )
+        raise ArgumentTypeError(
+            f"a {self.kind} cannot be written to in a function that is traced: {fix}", user_location()
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise UnsupportedAttributeError(
+            f"x.{name} of a {self.kind} cannot be traced: use NumPy's functions on x.to_numpy(), or call it outside "
+            "of the function",
+            user_location(),
+        )
+
+
+def as_operand(x: Any) -> Any:
+    """An operand of an operator: an object of pandas with its labels, a list as an array, anything else unchanged."""
+    if is_labelled(x):
+        return as_labelled(x)
+    return np.asarray(x) if isinstance(x, list | tuple) else x
+
+
+def as_array(x: Any) -> Any:
+    """The elements of a Series or a DataFrame; anything else unchanged."""
+    return as_labelled(x).values if is_labelled(x) else x
+
+
+def _as_arrays(x: Any) -> Any:
+    """The same in tuples, lists and dicts."""
+    if isinstance(x, list | tuple):
+        return type(x)(map(_as_arrays, x))
+    return as_array(x)
+
+
+def common_labels(what: str, one: Labels, other: Labels) -> Labels:
+    """The labels of two objects that are combined.
+
+    Raises:
+        ArgumentValueError: they differ, or one of them is not known before the program runs.
+    """
+    if are_same(one, other):
+        return one
+    if isinstance(one, KnownLabels) and isinstance(other, KnownLabels):
+        problem = f"the {what} differ, {one} and {other}, and pandas would align them"
+    else:
+        problem = (
+            f"the {what} of two objects need not be the same, and pandas would align them if they are not"
+        )
+    raise ArgumentValueError(
+        f"{problem}: align them before the call, a, b = a.align(b), and pass both as arguments, or use a.to_numpy()",
+        user_location(),
+    )
+
+
+def check_length(kind: str, x: Any, expected: Any) -> None:
+    """Refuse an array that meets a Series, or the rows of a DataFrame, and has another length."""
+    if np.ndim(x) != 1 or x.shape[0] != expected:
+        raise ShapeError(
+            f"a {kind} of length {expected} meets an array of shape {np.shape(x)}: pass one of shape ({expected},)",
+            user_location(),
+        )
+
+
+def _checked(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Floor division and remainder; pandas changes the dtype of integers where a divisor is 0."""
+
+    def divided(x: Any, y: Any) -> Any:
+        is_nonzero = isinstance(y, int | float) and y != 0
+        kinds = {
+            np.asarray(one).dtype.kind if isinstance(one, int | float | bool) else one.dtype.kind
+            for one in (x, y)
+        }
+        if not is_nonzero and kinds <= set("iub"):
+            raise ArgumentTypeError(
+                "the dtype of // and % of integers depends in pandas on whether a divisor is 0: convert to floats "
+                'first, x.astype("float64")',
+                user_location(),
+            )
+        return function(x, y)
+
+    return divided
+
+
+_OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "truediv": operator.truediv,
+    "floordiv": _checked(operator.floordiv),
+    "mod": _checked(operator.mod),
+    "pow": operator.pow,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+}
+_COMPARISONS: Final = {"eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt,
+                       "ge": operator.ge}  # fmt: skip
+_NAMED: Final = {
+    "div": "truediv",
+    **{name: name for name in (*_OPERATORS, *_COMPARISONS) if name not in ("and", "or", "xor")},
+}
+
+_METHODS: Final[dict[Any, str]] = {
+    **{
+        getattr(np, name): name
+        for name in ("sum", "prod", "mean", "var", "std", "min", "max", "round", "clip")
+    },
+    np.cumsum: "cumsum",
+}
+"""The functions of NumPy that call a method of pandas. Without an axis they reduce all, as it does with None."""
+
+
+def _install_operators() -> None:
+    for name, function in (_OPERATORS | _COMPARISONS).items():
+
+        def operate(self: Labelled, other: Any, function: Any = function) -> Any:
+            return self.combined(function, as_operand(other))
+
+        def reflected(self: Labelled, other: Any, function: Any = function) -> Any:
+            return self.combined(function, as_operand(other), is_first=False)
+
+        setattr(Labelled, f"__{name}__", operate)
+        if name in _OPERATORS:
+            setattr(Labelled, f"__r{name}__", reflected)
+    for name, of in _NAMED.items():
+        function = (_OPERATORS | _COMPARISONS)[of]
+
+        def method(self: Labelled, other: Any, axis: Any = "columns", *, function: Any = function) -> Any:
+            return self.combined(function, as_operand(other), by_rows=axis in (0, "index"))
+
+        setattr(Labelled, name, method)
+    for name in REDUCTIONS:
+
+        def reduce(
+            self: Labelled,
+            axis: Any = 0,
+            dtype: None = None,
+            out: None = None,
+            *,
+            skipna: bool = True,
+            ddof: int = 1,
+            name: str = name,
+        ) -> Any:
+            return self.reduced(name, axis, skipna, ddof)
+
+        setattr(Labelled, name, reduce)
+
+
+_install_operators()

@@ -1,0 +1,158 @@
+"""Compiled functions of Series and DataFrames: one program whatever the labels, results with those of the call."""
+
+import pickle
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tracemill as tm
+from tracemill.compiler.errors import RecompileWarning
+
+
+def double(x: Any) -> Any:
+    return x * 2
+
+
+def test_each_call_has_its_own_index_and_one_program() -> None:
+    f = tm.compile(double)
+    for index in (
+        ["a", "b"],
+        [1, 2],
+        pd.date_range("2024", periods=2),
+        pd.MultiIndex.from_product([[1], ["a", "b"]]),
+    ):
+        data = pd.Series([1.0, 2.0], index=index)
+        pd.testing.assert_series_equal(f(data), data * 2)
+    assert len(f.signatures()) == 1
+
+
+def test_data_frames_of_many_lengths_share_a_program() -> None:
+    f = tm.compile(lambda d: d - d.mean())
+    for length in range(2, 9):
+        data = pd.DataFrame({"a": np.arange(length) * 1.0, "b": 1.0}, index=np.arange(length) + 5)
+        pd.testing.assert_frame_equal(f(data), data - data.mean())
+    assert len(f.signatures()) == 2
+
+
+def test_other_columns_and_other_names_are_other_variants() -> None:
+    f = tm.compile(double)
+    for names in (["a", "b"], ["a", "c"], [0, 1], ["a", "a"]):
+        data = pd.DataFrame([[1.0, 2.0]], columns=names)
+        for _ in range(2):
+            pd.testing.assert_frame_equal(f(data), data * 2)
+    assert len(f.signatures()) == 4
+
+
+def test_columns_of_equal_names_and_of_several_levels_are_selected_as_pandas_does() -> None:
+    repeated = pd.DataFrame([[1.0, 2.0, 3.0]], columns=["a", "b", "a"])
+    levels = pd.DataFrame(
+        [[1.0, 2.0, 3.0]], columns=pd.MultiIndex.from_tuples([("p", 1), ("p", 2), ("q", 1)])
+    )
+    pd.testing.assert_frame_equal(tm.compile(lambda d: d["a"] * 2)(repeated), repeated["a"] * 2)
+    pd.testing.assert_frame_equal(tm.compile(lambda d: d["p"] * 2)(levels), levels["p"] * 2)
+    pd.testing.assert_series_equal(tm.compile(lambda d: d["q", 1] * 2)(levels), levels["q", 1] * 2)
+
+
+def test_an_empty_data_frame_and_an_empty_series() -> None:
+    for data in (
+        pd.DataFrame({"a": []}, dtype=float),
+        pd.Series([], dtype=float),
+        pd.DataFrame(index=[1, 2]),
+    ):
+        found = tm.compile(double)(data)
+        (pd.testing.assert_series_equal if data.ndim == 1 else pd.testing.assert_frame_equal)(found, data * 2)
+    assert tm.compile(lambda s: s.sum())(pd.Series([], dtype=float)) == 0
+    assert np.isnan(tm.compile(lambda s: s.mean())(pd.Series([], dtype=float)))
+
+
+def test_columns_that_are_not_contiguous_and_arguments_that_share_memory() -> None:
+    data = pd.DataFrame(np.arange(12.0).reshape(3, 4), columns=list("abcd"))
+    every_other = data.iloc[::2, ::2]
+    pd.testing.assert_frame_equal(tm.compile(double)(every_other), every_other * 2)
+    found = tm.compile(lambda s, t: s + t)(data["a"], data["a"])
+    pd.testing.assert_series_equal(found, data["a"] * 2)
+
+
+def test_a_result_is_not_a_view_of_the_argument() -> None:
+    data = pd.Series([1.0, 2.0])
+    found = tm.compile(lambda s: s)(data)
+    found.iloc[0] = 7.0
+    assert data.iloc[0] == 1.0
+
+
+def test_containers_of_labelled_data() -> None:
+    data: Any = {"x": pd.Series([1.0, 2.0], index=[5, 6]), "y": (pd.DataFrame({"a": [3.0, 4.0]}), np.ones(2))}
+    found: Any = tm.compile(lambda d: {"sum": d["x"] * 2, "more": [d["y"][0] + 1, d["y"][1]]})(data)
+    pd.testing.assert_series_equal(found["sum"], data["x"] * 2)
+    pd.testing.assert_frame_equal(found["more"][0], data["y"][0] + 1)
+    assert type(found["more"][1]) is np.ndarray
+
+
+def test_a_function_of_threads_keeps_the_index_of_each_call() -> None:
+    f = tm.compile(double)
+    f(pd.Series(np.ones(3)))
+
+    def run(number: int) -> bool:
+        data = pd.Series(np.ones(3) * number, index=[number, number + 1, number + 2])
+        return all(f(data).equals(data * 2) for _ in range(20))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(run, range(8)))
+
+
+def test_a_pickled_function_takes_labelled_data() -> None:
+    f = pickle.loads(pickle.dumps(tm.compile(double)))
+    pd.testing.assert_series_equal(f(pd.Series([1.0], index=["a"])), pd.Series([2.0], index=["a"]))
+
+
+def test_what_runs_uncompiled_gives_labels_too() -> None:
+    def careful(s: Any) -> Any:
+        with np.errstate(divide="raise"):
+            return s * 2
+
+    with pytest.warns(RecompileWarning, match="runs uncompiled"):
+        found = tm.compile(careful)(pd.Series([1.0, 2.0], index=["a", "b"]))
+    pd.testing.assert_series_equal(found, pd.Series([2.0, 4.0], index=["a", "b"]))
+
+
+# ---- from outside ------------------------------------------------------------------------------------------
+
+
+def test_data_from_outside_meets_arrays_of_the_function_in_each_order() -> None:
+    prices = pd.Series([1.0, 2.0, 3.0], index=["x", "y", "z"], name="prices")
+    x = np.array([1.0, 2.0, 3.0])
+    functions: list[Callable[[Any], Any]] = [lambda x: x * prices, lambda x: prices * x]
+    for function in functions:
+        expected = function(x)
+        pd.testing.assert_series_equal(tm.compile(function)(x), expected)
+        slope = tm.grad(lambda x: np.sum(function(x)))(x)  # noqa: B023
+        np.testing.assert_array_equal(slope, prices)
+
+
+def test_changes_of_data_from_outside_are_seen() -> None:
+    data = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+    series = pd.Series([1.0, 2.0])
+    functions = [
+        tm.compile(lambda x: x * data["a"].to_numpy()),
+        tm.compile(lambda x: data["a"] * x),
+        tm.compile(lambda x: x * data["a"].mean()),
+        tm.compile(lambda x: series * x),
+        tm.compile(lambda x: x * series.to_numpy()),
+    ]
+    x = np.ones(2)
+
+    def found() -> list[float]:
+        return [float(np.asarray(f(x))[1]) for f in functions]
+
+    assert found() == [2, 2, 1.5, 2, 2]
+    data.loc[1, "a"] = 5.0
+    series.iloc[1] = 6.0
+    assert found() == [5, 5, 3, 6, 6]
+    data["a"] = [7.0, 8.0]
+    assert found() == [8, 8, 7.5, 6, 6]
+    series = series + 1
+    assert found() == [8, 8, 7.5, 7, 7]

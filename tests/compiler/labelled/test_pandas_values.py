@@ -1,0 +1,165 @@
+"""Functions of Series and DataFrames have pandas' values, labels, names and dtypes, compiled and not."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tracemill as tm
+
+NAN = np.nan
+FRAME: Final = pd.DataFrame(
+    {"a": [1.5, 2.5, -3.0], "b": [4.0, NAN, 6.0], "c": [7.0, 8.0, 9.0]},
+    index=pd.Index(["x", "y", "z"], name="row"),
+)
+MIXED: Final = pd.DataFrame(
+    {"n": [1, 2, 3], "x": [0.5, 1.5, NAN], "m": [4, 5, 6], "y": [1.0, 2.0, 3.0]},
+    index=pd.date_range("2024-01-01", periods=3),
+)
+SERIES: Final = pd.Series([1.5, NAN, -2.0], index=[10, 20, 30], name="s")
+WHOLE: Final = pd.Series([3, 1, 2], name="whole", dtype=np.int32)
+
+OF_SERIES: Final[dict[str, Callable[[Any], Any]]] = {
+    "arithmetic": lambda s: 2 * s + s / 4 - 1,
+    "reflected": lambda s: 1 - s,
+    "power": lambda s: s**2,
+    "negative": lambda s: -s,
+    "absolute": lambda s: abs(s) + s.abs(),
+    "comparison": lambda s: s > 1,
+    "with itself": lambda s: s * s,
+    "with an array": lambda s: s * np.array([1.0, 2.0, 3.0]),
+    "with a list": lambda s: s * [1, 2, 3],
+    "an array first": lambda s: np.array([1.0, 2.0, 3.0]) - s,
+    "floor division": lambda s: s // 2,
+    "remainder": lambda s: s % 2,
+    "named operators": lambda s: s.add(1).mul(3).div(2).sub(s),
+    "ufunc": lambda s: np.exp(np.sin(s)),
+    "binary ufunc": lambda s: np.hypot(s, s + 1),
+    "two outputs": lambda s: np.modf(s * 1.0)[1],
+    "sum": lambda s: s.sum(),
+    "mean": lambda s: s.mean(),
+    "std": lambda s: s.std(),
+    "var": lambda s: s.var(ddof=0),
+    "min": lambda s: s.min(),
+    "max": lambda s: s.max(),
+    "prod": lambda s: s.prod(),
+    "count": lambda s: s.count(),
+    "with NaN": lambda s: s.sum(skipna=False),
+    "NumPy's sum": np.sum,
+    "NumPy's mean": np.mean,
+    "NumPy's std": np.std,
+    "clip": lambda s: s.clip(0, 1) + s.clip(upper=1),
+    "NumPy's clip": lambda s: np.clip(s, 0, 1),
+    "round": lambda s: (s * 1.26).round(1),
+    "cumsum": lambda s: s.cumsum(),
+    "isna": lambda s: s.isna(),
+    "fillna": lambda s: s.fillna(0.5),
+    "where": lambda s: s.where(s > 0, 0.0),
+    "mask": lambda s: s.mask(s > 0, -s),
+    "iloc": lambda s: s.iloc[1:] * 2,
+    "one": lambda s: s.iloc[0] + 1,
+    "head": lambda s: s.head(2),
+    "tail": lambda s: s.tail(1),
+    "rename": lambda s: s.rename("other"),
+    "astype": lambda s: s.fillna(0).astype(np.float32),
+    "dot": lambda s: s.fillna(0) @ s.fillna(0),
+    "values": lambda s: s.values,
+    "to_numpy": lambda s: np.sort(s.to_numpy()),
+    "np.where": lambda s: np.where(s > 0, s, 0),
+    "name": lambda s: (s + 1, s.name, len(s), s.shape, s.ndim, s.size),
+    "center": lambda s: (s - s.mean()) / s.std(),
+}
+
+OF_FRAMES: Final[dict[str, Callable[[Any], Any]]] = {
+    "arithmetic": lambda d: 2 * d + d / 4 - 1,
+    "itself": lambda d: d * d - d,
+    "power": lambda d: d**2,
+    "comparison": lambda d: d >= 2,
+    "column": lambda d: d[d.columns[0]] * 2,
+    "columns": lambda d: d[[d.columns[1], d.columns[0]]] + 1,
+    "two columns": lambda d: d[d.columns[0]] + d[d.columns[1]],
+    "ufunc": lambda d: np.exp(d / 10),
+    "sum": lambda d: d.sum(),
+    "mean": lambda d: d.mean(),
+    "std": lambda d: d.std(),
+    "min": lambda d: d.min(),
+    "count": lambda d: d.count(),
+    "of rows": lambda d: d.mean(axis=1),
+    "sum of rows": lambda d: d.sum(axis="columns"),
+    "of all": lambda d: d.sum(axis=None),
+    "NumPy's mean": np.mean,
+    "NumPy's sum of rows": lambda d: np.sum(d, axis=1),
+    "standardized": lambda d: (d - d.mean()) / d.std(),
+    "by rows": lambda d: d.sub(d.mean(axis=1), axis=0).div(d.sum(axis=1), axis="index"),
+    "with an array of columns": lambda d: d * np.arange(1.0, d.shape[1] + 1),
+    "with an array": lambda d: d * np.ones(d.shape),
+    "clip": lambda d: d.clip(0, 2),
+    "cumsum": lambda d: d.cumsum(),
+    "fillna": lambda d: d.fillna(-1.0),
+    "where": lambda d: d.where(d > 2, 0.0),
+    "iloc": lambda d: d.iloc[:2] + 1,
+    "rows": lambda d: d[1:],
+    "assign": lambda d: d.assign(new=d[d.columns[0]] * 2, one=1.0),
+    "drop": lambda d: d.drop(columns=[d.columns[0]]) * 2,
+    "rename": lambda d: d.rename(columns={d.columns[0]: "first"}),
+    "product with a vector": lambda d: d.fillna(0) @ np.arange(1.0, d.shape[1] + 1),
+    "product with a matrix": lambda d: d.fillna(0) @ np.ones((d.shape[1], 2)),
+    "product with sums": lambda d: d.fillna(0) @ d.mean(),
+    "product from the left": lambda d: np.ones(3) @ d.fillna(0),
+    "to_numpy": lambda d: d.to_numpy(),
+    "values": lambda d: d.values.sum(),
+    "items": lambda d: {name: column * 2 for name, column in d.items()},
+    "shape": lambda d: (d.shape, d.ndim, d.size, len(d), list(d)),
+}  # fmt: skip
+
+
+def assert_same(found: Any, expected: Any) -> None:
+    """Values to the last digits of sums; labels, names, dtypes and types as they are."""
+    if isinstance(expected, pd.Series):
+        assert isinstance(found, pd.Series), type(found)
+        pd.testing.assert_series_equal(found, expected, rtol=1e-13, atol=1e-15, check_freq=False)
+    elif isinstance(expected, pd.DataFrame):
+        assert isinstance(found, pd.DataFrame), type(found)
+        pd.testing.assert_frame_equal(found, expected, rtol=1e-13, atol=1e-15, check_freq=False)
+    elif isinstance(expected, dict):
+        assert list(found) == list(expected)
+        for key in expected:
+            assert_same(found[key], expected[key])
+    elif isinstance(expected, tuple | list):
+        assert type(found) is type(expected)
+        for one, other in zip(found, expected, strict=True):
+            assert_same(one, other)
+    else:
+        assert np.asarray(found).dtype == np.asarray(expected).dtype
+        np.testing.assert_allclose(found, expected, 1e-13) if np.asarray(found).dtype.kind in "fc" else (
+            np.testing.assert_array_equal(found, expected)
+        )
+
+
+def primal(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The function as an uncompiled derivative runs it: its result is aux."""
+
+    def run(x: Any) -> Any:
+        return tm.grad(lambda x, weight: (weight * 1.0, function(x)), argnums=1, has_aux=True)(x, 1.0)[1]
+
+    return run
+
+
+@pytest.mark.parametrize("name", OF_SERIES)
+@pytest.mark.parametrize("data", [SERIES, WHOLE], ids=["floats", "ints"])
+def test_a_series_in_a_function_has_pandas_values(name: str, data: pd.Series) -> None:
+    function = OF_SERIES[name]
+    expected = function(data)
+    assert_same(tm.compile(function, backend="numpy")(data), expected)
+    assert_same(primal(function)(data), expected)
+
+
+@pytest.mark.parametrize("name", OF_FRAMES)
+@pytest.mark.parametrize("data", [FRAME, MIXED], ids=["floats", "mixed"])
+def test_a_data_frame_in_a_function_has_pandas_values(name: str, data: pd.DataFrame) -> None:
+    function = OF_FRAMES[name]
+    expected = function(data)
+    assert_same(tm.compile(function, backend="numpy")(data), expected)
+    assert_same(primal(function)(data), expected)
