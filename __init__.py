@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tracemill.compiler.shapes import Dim
     from tracemill.compiler.text.parser import parse
     from tracemill.passes.replace_pattern import replace_pattern
-    from tracemill.runtime import autograd, random
+    from tracemill.runtime import autograd, dask, random
     from tracemill.runtime.artifact.artifact import Artifact
     from tracemill.runtime.artifact.export import export
     from tracemill.runtime.artifact.loaded_function import LoadedFunction
@@ -139,6 +139,7 @@ _HOMES = {
 _MODULES = {
     "autograd": "runtime.autograd",
     "checkpoint_policies": "runtime.derivatives.checkpoint_policies",
+    "dask": "runtime.dask",
     "errors": "compiler.errors",
     "linalg": "compiler.numpy_surface.linalg.beyond_numpy",
     "nn": "compiler.nn",
@@ -173,6 +174,7 @@ __all__ = [
     "compile",
     "cond",
     "custom_rule",
+    "dask",
     "debug_print",
     "detect_anomaly",
     "device_put",

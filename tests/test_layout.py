@@ -123,6 +123,7 @@ FOLDERS = """
     runtime/inspection
     runtime/compilation
     runtime/artifact
+    runtime/dask
     tools/terminal
     tools
     tools/demo
@@ -145,6 +146,8 @@ OPTIONAL = {
     "cuda",
     "cupy",
     "cupyx",
+    "dask",
+    "distributed",
     "jax",
     "matplotlib",
     "numba",

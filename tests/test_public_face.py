@@ -21,7 +21,7 @@ def test_every_public_function_and_class_shows_an_example() -> None:
     public = [getattr(tm, name) for name in tm.__all__]
     public += [
         getattr(module, name)
-        for module in (tm.autograd, tm.nn, tm.numpy, tm.linalg)
+        for module in (tm.autograd, tm.dask, tm.nn, tm.numpy, tm.linalg)
         for name in module.__all__
     ]
     shown = [found for found in public if not isinstance(found, ModuleType)]

@@ -15,6 +15,7 @@ from .artifacts import (
     OutputFileError,
     StepLimitError,
 )
+from .blocks import BlockError
 from .cautions import (
     CallbackLoopWarning,
     CompilerWarning,
@@ -101,6 +102,7 @@ __all__ = [
     "BackendError",
     "BackwardInTransformError",
     "BatchedHandlerError",
+    "BlockError",
     "BranchMismatchError",
     "CallbackError",
     "CallbackLoopWarning",

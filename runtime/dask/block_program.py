@@ -1,0 +1,95 @@
+"""`BlockProgram`: a traced function as data, and how a worker runs it on blocks."""
+
+import io
+import threading
+import warnings
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from ...compiler.errors import CompilerError, CompilerWarning, MissingCompilerError
+from ...compiler.ir import Shape
+from ...compiler.tracing.array_values import PYTHON_NUMBERS
+from ..artifact.loaded_function import LoadedFunction
+from ..artifact.loading import read_artifact
+from ..environment import usual_backend
+from ..machine.toolchain import toolchain
+
+_MOST_LOADED: Final = 256
+"""Programs that a process keeps ready to run; those that were not used for the longest time go first."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockProgram:
+    """A function of arrays, with a program for each combination of shapes that its blocks have.
+
+    It is pickled as it is: names, numbers and the bytes of bundles. `load` explains what reading a bundle checks; none
+    of it is executed.
+    """
+
+    name: str
+    bundles: Mapping[tuple[Shape, ...], bytes]
+    """By the shapes of the arguments."""
+    backend: str
+    """That of `compile`; where there is no C compiler, ``"c"`` is NumPy."""
+    digest: str
+    """Of all bundles."""
+
+
+def run_blocks(program: BlockProgram, *blocks: Any) -> tuple[Any, ...]:
+    """All results of a program, as arrays."""
+    arrays = [block if type(block) in PYTHON_NUMBERS else np.asarray(block) for block in blocks]
+    function = _PROGRAMS.get(program, tuple(map(np.shape, arrays)))
+    return tuple(map(np.asarray, function(*arrays)))
+
+
+def run_block(program: BlockProgram, *blocks: Any) -> Any:
+    """The only result of a program, as an array."""
+    return run_blocks(program, *blocks)[0]
+
+
+class _LoadedPrograms:
+    """The programs that this process has loaded, so that a task costs a look-up."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._functions: OrderedDict[tuple[str, tuple[Shape, ...]], LoadedFunction] = OrderedDict()
+        self._has_warned = False
+
+    def get(self, program: BlockProgram, shapes: tuple[Shape, ...]) -> LoadedFunction:
+        """The function for these shapes."""
+        key = program.digest, shapes
+        with self._lock:
+            function = self._functions.get(key)
+            if function is None:
+                bundle = io.BytesIO(program.bundles[shapes])
+                function = read_artifact(bundle, program.name).function(backend=self._backend(program))
+                self._functions[key] = function
+            self._functions.move_to_end(key)
+            while len(self._functions) > _MOST_LOADED:
+                self._functions.popitem(last=False)
+        return function
+
+    def _backend(self, program: BlockProgram) -> str:
+        """The program's backend, or NumPy, with one warning, if C was wanted and there is no compiler."""
+        wanted = usual_backend() if program.backend == "auto" else program.backend
+        if wanted not in ("auto", "c"):
+            return program.backend
+        try:
+            toolchain()
+        except (MissingCompilerError, CompilerError) as error:
+            if not self._has_warned:
+                self._has_warned = True
+                warnings.warn(
+                    f"{program.name}: NumPy computes the blocks of this worker, more slowly: {error.message}",
+                    CompilerWarning,
+                    stacklevel=2,
+                )
+            return "numpy"
+        return program.backend
+
+
+_PROGRAMS: Final = _LoadedPrograms()
