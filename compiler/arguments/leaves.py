@@ -22,8 +22,8 @@ from ..ir import ArrayType
 from ..labelled.classes import CONVERTERS, WAITED_FOR, LabelledDataError, is_labelled
 from ..nesting import named, refuse_deep_nesting, shown
 from ..symbolic_size import SymbolicSize
-from ..tracing.array_values import PYTHON_NUMBERS
-from ..tracing.outside.foreign_array import COMPILE_OR_COPY, ForeignArray, as_seen_inside
+from ..tracing.array_values import PYTHON_NUMBERS, plain_form
+from ..tracing.outside.foreign_array import COMPILE_OR_COPY, ForeignArray, as_seen_inside, in_native_order
 from ..tracing.trace import array_type
 from ..tracing.traced_array import TracedArray
 from ..tracing.traced_memory import is_traced
@@ -39,7 +39,7 @@ def flatten_arguments(
     """The leaves and the tree of a call's arguments. `is_leaf` says what is not flattened."""
     has_labelled_classes()
     if not kwargs and {*map(type, args)} == {np.ndarray}:  # the usual call of a derivative
-        return list(args), tree_of_arrays(len(args))
+        return list(map(in_native_order, args)), tree_of_arrays(len(args))
     try:
         call: Any = (args, kwargs) if is_idle() else with_plain_keys((args, kwargs))
         leaves, tree = flattened(call, is_leaf)
@@ -153,7 +153,7 @@ def leaf_type(leaf: Any, path: str) -> ArrayType:
     if isinstance(leaf, np.ndarray):
         if type(leaf) not in (np.ndarray, np.memmap):
             raise ArgumentTypeError(
-                f"{path} is a {type(leaf).__name__}, whose rules differ from a plain array's: pass np.asarray of it"
+                f"{path} is a {type(leaf).__name__}, whose rules differ from a plain array's: {plain_form(leaf)}"
             )
         try:
             return array_type(leaf)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..builder import bind
 from ..callers.user_code import user_location
-from ..dtypes import INT64, Array, DType
+from ..dtypes import INT64, Array, DType, is_supported
 from ..errors import (
     ArgumentTypeError,
     IndexTypeError,
@@ -59,15 +59,23 @@ def _value_of_array(x: Array | ForeignMemory) -> Value:
     """A captured array. A view of a written array shows what was written."""
     if isinstance(x, np.ndarray) and type(x) not in (np.ndarray, np.memmap):
         raise ArgumentTypeError(
-            f"a {type(x).__name__} has other rules than a plain array, so it cannot meet a traced one: use np.asarray "
-            "of it",
+            f"a {type(x).__name__} has other rules than a plain array, so it cannot meet a traced one: {plain_form(x)}",
             user_location(),
         )
     trace = require_trace()
+    if not x.dtype.isnative and is_supported(np.dtype(x.dtype.type)):
+        return as_value(np.asarray(x, np.dtype(x.dtype.type)))
     adopted: TracedMemory | None = None
     if not isinstance(x, ForeignMemory):
         adopted = trace.outermost().adopted_view(x)
     return trace.storage_of_array(x).value if adopted is None else adopted.value
+
+
+def plain_form(x: Array) -> str:
+    """What to write for an array of a subclass, such as a matrix."""
+    if isinstance(x, np.ma.MaskedArray):
+        return "use x.filled(fill_value), or x.data and x.mask"
+    return "use np.asarray(x)"
 
 
 def _number_of(x: Any, dtype: DType) -> Array:
@@ -88,7 +96,10 @@ def _symbolic_value(x: Any, weak_dtype: DType | None) -> Value:
         return size_value(x, weak_dtype) if fits_64_bits(x) else as_value(operator.index(x), weak_dtype)
     if isinstance(x, SymbolicFact):
         return Constant(bool(x))
-    raise ArgumentTypeError(f"expected an array, not {type(x).__name__}: {shown(x, 80)}", user_location())
+    fix = ". Convert it outside of the function, np.asarray(x)" if hasattr(type(x), "__dlpack__") else ""
+    raise ArgumentTypeError(
+        f"expected an array, not {type(x).__name__}: {shown(x, 80)}{fix}", user_location()
+    )
 
 
 def _weak_value(x: TracedMemory, dtype: DType) -> Value:

@@ -31,6 +31,7 @@ from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.tracing.values_in_call import UNDONE, in_call
 from ..eager.run import as_argument, inputs_of, overwrite, require_function, run
 from ..gpu.arguments import entered
+from ..host_arrays import entered as host_arrays
 from ..tracebacks import hide_own_frames, with_users_frames
 from ..variants.donation import check_donated
 from ..variants.dynamic_shapes import check_arguments
@@ -109,6 +110,9 @@ class CompiledFunction:
                         result = MISS
                     if result is not MISS:
                         return result
+                if (found := host_arrays(args, kwargs)) is not None:
+                    given, more, leave = found
+                    return leave(self(*given, **more))
                 if has_labelled_classes():
                     from ...compiler.arguments.detaching import attached, detached
 

@@ -18,6 +18,7 @@ from ...compiler.errors import DTypeError, NotDifferentiableError, ShapeError, T
 from ...compiler.frontend.program import ArrayOutput, Static
 from ...compiler.ir import ArrayType, Graph
 from ...compiler.tracing.array_values import PYTHON_NUMBERS, as_value
+from ...compiler.tracing.outside.foreign_array import in_native_order
 from ...compiler.tracing.trace import current_trace
 from ...compiler.tracing.traced_memory import is_traced
 from ...compiler.value_ops import convert
@@ -244,6 +245,7 @@ def fitting(given: Any, type: ArrayType, shape: tuple[int, ...], where: str, *, 
 
     Python numbers fit every dtype that can hold them.
     """
+    given = in_native_order(given)
     found = leaf_type(given, where)
     if found.shape != shape:
         raise ShapeError(f"{where} has shape {found.shape}, expected {shape}")

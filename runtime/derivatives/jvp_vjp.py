@@ -16,6 +16,7 @@ from ...passes.transforms.vmap import vmap as vmap_graph
 from ..batching.batch_size import batch_size
 from ..eager.converting import Convert, converting
 from ..eager.run import require_function, run, transformed, zeros
+from ..host_arrays import taking_host_arrays
 from ..tracebacks import with_users_frames
 from ..trees import check_same_structure, spread, structure
 from .argnums import Argnums
@@ -29,6 +30,7 @@ from .traced_derivative import TracedDerivative
 
 
 @with_users_frames
+@taking_host_arrays
 def jvp(
     func: Callable[..., Any],
     primals: Sequence[Any],
@@ -91,6 +93,7 @@ def jvp(
 
 
 @with_users_frames
+@taking_host_arrays
 def linearize(
     func: Callable[..., Any],
     *primals: Any,
@@ -140,6 +143,7 @@ def _run_linear(linear: Graph, residuals: Sequence[Any], directions: Sequence[An
 
 
 @with_users_frames
+@taking_host_arrays
 def vjp(
     func: Callable[..., Any],
     *primals: Any,

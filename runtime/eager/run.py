@@ -27,6 +27,7 @@ from ...compiler.value_ops import constant, full
 from ...passes.pipeline import Made, apply
 from ..environment import checking
 from ..gpu.device_array import DeviceArray
+from ..host_arrays import taking_host_arrays
 from ..tracebacks import with_users_frames
 from ..trees import changed_leaves
 from .current_tape import is_recording, joined
@@ -43,7 +44,7 @@ def like_function(func: Callable[..., Any]) -> Callable[[Wrapper], Wrapper]:
     require_function("a transform", func)
 
     def name(wrapper: Wrapper) -> Wrapper:
-        shown = with_users_frames(wrapper)
+        shown = with_users_frames(taking_host_arrays(wrapper))
         shown.__name__ = shown.__qualname__ = function_name(func)
         return update_wrapper(shown, func, updated=())
 

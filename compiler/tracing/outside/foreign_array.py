@@ -8,6 +8,7 @@ import numpy as np
 import optree
 
 from ...callers.user_code import user_location
+from ...dtypes import is_supported
 from ...errors import ArgumentTypeError, ConcretizationError, UnsupportedAttributeError
 from ..foreign_memory import ForeignMemory
 from ..trace import Trace, current_trace
@@ -91,7 +92,19 @@ def as_seen_inside(leaf: Any) -> Any:
     """A value that a traced function passes on: an array from outside becomes a traced one."""
     if isinstance(leaf, ForeignArray) and trace_of_a_function() is not None:
         return leaf.inside("a call")
-    return leaf.as_argument() if isinstance(leaf, TracedMemory) else leaf
+    return leaf.as_argument() if isinstance(leaf, TracedMemory) else in_native_order(leaf)
+
+
+def in_native_order(leaf: Any) -> Any:
+    """An array whose bytes are in the order of the machine: a copy otherwise, to which a function cannot write."""
+    if type(leaf) not in (np.ndarray, np.memmap) or leaf.dtype.isnative:
+        return leaf
+    native = np.dtype(leaf.dtype.type)  # NumPy's own object, which later calls compare by identity
+    if not is_supported(native):
+        return leaf
+    copied = np.asarray(leaf, native)
+    copied.flags.writeable = False
+    return copied
 
 
 def _called(function: Any, args: Any, kwargs: Any) -> Any:

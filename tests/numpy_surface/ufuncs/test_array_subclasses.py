@@ -41,8 +41,11 @@ def test_a_subclass_does_not_meet_a_traced_array(other: Any, meet: Callable[[Any
 
 @pytest.mark.parametrize("other", ARRAYS.values(), ids=ARRAYS)
 def test_the_error_names_the_class_and_the_fix(other: Any) -> None:
+    fix = (
+        r"x\.filled" if isinstance(other, np.ma.MaskedArray) else r"np\.asarray"
+    )  # which would drop the mask
     with pytest.raises(
-        tm.errors.ArgumentTypeError, match=rf"a {type(other).__name__} has other rules .* np\.asarray"
+        tm.errors.ArgumentTypeError, match=rf"a {type(other).__name__} has other rules .* {fix}"
     ):
         tm.compile(lambda x: x + other)(np.ones((2, 2)))
 

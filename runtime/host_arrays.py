@@ -1,0 +1,151 @@
+"""Arrays of torch and JAX in the memory of the host. As arguments they become NumPy arrays, and results return to them.
+
+Both libraries are looked up among the loaded modules only. Where the library allows it, no element is copied.
+"""
+
+import sys
+from collections.abc import Callable
+from functools import lru_cache, partial, wraps
+from typing import Any, Final, ParamSpec, TypeVar
+
+import numpy as np
+import optree
+
+from ..compiler.arguments.leaves import NAMESPACE, argument_names
+from ..compiler.errors import ForeignArrayError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_HOST: Final = 1
+"""DLPack's number for the memory of the host."""
+
+
+def taking_host_arrays(function: Callable[P, R]) -> Callable[P, R]:
+    """A function of NumPy arrays that also takes arrays of torch and JAX, and then returns such arrays.
+
+    So do the functions that it returns, such as that of `vjp`.
+    """
+
+    @wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        found = entered(args, kwargs)
+        if found is None:
+            return function(*args, **kwargs)
+        given, more, leave = found
+        return leave(function(*given, **more))  # type: ignore[no-any-return]
+
+    return called
+
+
+def entered(args: Any, kwargs: Any) -> tuple[Any, Any, Callable[[Any], Any]] | None:
+    """Arguments with NumPy arrays in place of those of torch and JAX, and what converts a result.
+
+    The first of them decides what results are. None if there is none.
+
+    Raises:
+        ForeignArrayError: a tensor requires grad, or has no plain memory.
+    """
+    if "torch" not in sys.modules and "jax" not in sys.modules:
+        return None
+    call: Any = (args, kwargs)
+    try:
+        leaves, tree = optree.tree_flatten(call, namespace=NAMESPACE)
+    except RecursionError:  # refused with its name later
+        return None
+    kinds = list(map(_library_of, map(type, leaves)))
+    if not any(kinds):
+        return None
+    library = None
+    for place, kind in enumerate(kinds):
+        if kind is not None and _is_on_host(leaves[place]):
+            library = library or kind
+            leaves[place] = _TO_NUMPY[kind](leaves[place], partial(_name, tree, place))
+    if library is None:
+        return None
+    from_numpy = _FROM_NUMPY[library]
+
+    def leave(x: Any) -> Any:
+        return optree.tree_map(lambda leaf: _returned(leaf, from_numpy), x, namespace=NAMESPACE)
+
+    given: Any = optree.tree_unflatten(tree, leaves)
+    return (*given, leave)
+
+
+def _name(tree: Any, place: int) -> str:
+    return argument_names(tree)[place]
+
+
+def _returned(leaf: Any, from_numpy: Callable[[Any], Any]) -> Any:
+    if type(leaf) is np.ndarray or isinstance(leaf, np.generic):
+        return from_numpy(np.asarray(leaf))
+    return taking_host_arrays(leaf) if callable(leaf) and not isinstance(leaf, type) else leaf
+
+
+@lru_cache(1024)
+def _library_of(kind: Any) -> str | None:
+    """The library of an array, by its class."""
+    if kind in (np.ndarray, float, int, bool, complex, str):
+        return None
+    torch: Any = sys.modules.get("torch")
+    jax: Any = sys.modules.get("jax")
+    if hasattr(torch, "Tensor") and issubclass(kind, torch.Tensor):
+        return "torch"
+    if hasattr(jax, "Array") and kind.__module__.startswith("jaxlib") and issubclass(kind, jax.Array):
+        return "jax"
+    return None
+
+
+def _is_on_host(x: Any) -> bool:
+    return bool(x.__dlpack_device__()[0] == _HOST) if hasattr(x, "__dlpack_device__") else False
+
+
+# ---- torch -------------------------------------------------------------------------------------------------
+
+
+def _from_torch(x: Any, path: Callable[[], str]) -> Any:
+    torch = sys.modules["torch"]
+    if x.requires_grad:
+        raise ForeignArrayError(
+            f"{path()} is a tensor that requires grad, and torch would not record what is computed with it: pass "
+            "x.detach()"
+        )
+    if x.layout != torch.strided or x.is_quantized:
+        raise ForeignArrayError(
+            f"{path()} is a tensor whose elements are not all in memory: pass x.to_dense()"
+        )
+    if x.is_conj() or x.is_neg():
+        raise ForeignArrayError(
+            f"{path()} is a tensor that is conjugated or negated when it is read: pass x.resolve_conj().resolve_neg()"
+        )
+    if x.dtype == torch.bfloat16:
+        import ml_dtypes
+
+        return x.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    try:
+        return x.numpy()
+    except (TypeError, RuntimeError) as error:
+        raise ForeignArrayError(f"{path()} is a tensor of {x.dtype}: {error}") from None
+
+
+def _to_torch(x: Any) -> Any:
+    torch = sys.modules["torch"]
+    if not x.flags.writeable or any(stride < 0 for stride in x.strides):
+        x = x.copy()
+    if x.dtype.name == "bfloat16":
+        return torch.from_numpy(x.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(x)
+
+
+# ---- JAX ---------------------------------------------------------------------------------------------------
+
+
+def _from_jax(x: Any, path: Callable[[], str]) -> Any:
+    return np.asarray(x)
+
+
+def _to_jax(x: Any) -> Any:
+    return sys.modules["jax"].numpy.asarray(x)
+
+
+_TO_NUMPY: Final = {"torch": _from_torch, "jax": _from_jax}
+_FROM_NUMPY: Final = {"torch": _to_torch, "jax": _to_jax}

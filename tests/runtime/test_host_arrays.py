@@ -1,0 +1,146 @@
+"""Tensors of torch and arrays of JAX in the memory of the host come in and go out, without copies where possible."""
+
+import tracemalloc
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tracemill as tm
+from tracemill.compiler.errors import ForeignArrayError
+
+
+def double(x: Any) -> Any:
+    return x * 2
+
+
+def squares(x: Any) -> Any:
+    return np.sum(x * x)
+
+
+class TestTorch:
+    @pytest.fixture
+    def torch(self) -> Any:
+        return pytest.importorskip("torch")
+
+    def test_each_transform_takes_and_returns_tensors(self, torch: Any) -> None:
+        x = torch.tensor([1.0, 2.0, 3.0])
+        found = {
+            "compile": tm.compile(double)(x),
+            "vmap": tm.vmap(double)(x),
+            "grad": tm.grad(squares)(x),
+            "compiled grad": tm.compile(tm.grad(squares))(x),
+            "value_and_grad": tm.value_and_grad(squares)(x)[1],
+            "jvp": tm.jvp(double, (x,), (x,))[1],
+            "jacrev": tm.jacrev(squares)(x),
+        }
+        for name, one in found.items():
+            assert torch.equal(one, 2 * x), name
+        assert torch.equal(tm.hessian(squares)(x), 2 * torch.eye(3))
+
+    def test_the_function_of_vjp_takes_tensors_too(self, torch: Any) -> None:
+        x = torch.tensor([1.0, 2.0], dtype=torch.float64)
+        value, pull = tm.vjp(np.square, x)
+        assert torch.equal(value, x * x)
+        (found,) = pull(torch.ones(2, dtype=torch.float64))
+        assert torch.equal(found, 2 * x)
+
+    def test_containers_of_tensors_and_arrays(self, torch: Any) -> None:
+        found = tm.compile(lambda p: {"sum": p["w"] + p["b"], "one": 1.5})(
+            {"w": torch.ones(2), "b": np.float32(1)}
+        )
+        assert torch.equal(found["sum"], torch.tensor([2.0, 2.0]))
+        assert found["one"] == 1.5
+
+    def test_memory_is_shared(self, torch: Any) -> None:
+        x = torch.zeros(3)
+
+        def write(x: Any) -> None:
+            x[0] = 5.0
+
+        tm.compile(write)(x)
+        assert x[0] == 5.0
+        assert torch.equal(tm.compile(double)(x[::2]), x[::2] * 2)
+
+    def test_neither_arguments_nor_results_are_copied(self, torch: Any) -> None:
+        x, f = torch.ones(1_000_000, dtype=torch.float64), tm.compile(double)
+        f(x)
+        tracemalloc.start()  # NumPy's memory, which that of the result is
+        try:
+            f(x)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert 8_000_000 <= peak < 12_000_000
+
+    def test_a_tensor_that_changes_is_not_taken_for_a_setting(self, torch: Any) -> None:
+        f, x = tm.compile(double), torch.tensor([1.0])
+        assert f(x) == 2
+        x += 1
+        assert f(x) == 4
+        assert len(f.signatures()) == 1
+
+    @pytest.mark.parametrize(
+        "name", "bfloat16 float16 float32 float64 int8 int16 int32 int64 uint8 bool complex64".split()
+    )
+    def test_dtypes(self, torch: Any, name: str) -> None:
+        x = torch.tensor([1, 0, 1]).to(getattr(torch, name))
+        found = tm.compile(lambda x: x.copy())(x)
+        assert found.dtype == x.dtype
+        assert torch.equal(found, x)
+
+    def test_shapes(self, torch: Any) -> None:
+        for x in (torch.tensor(2.0), torch.empty(0), torch.ones(2, 3).T, torch.ones(1, 4).expand(3, 4)):
+            found = tm.compile(double)(x)
+            assert found.shape == x.shape
+            assert torch.equal(found, x * 2)
+
+    def test_tensors_that_cannot_come_in_name_the_fix(self, torch: Any) -> None:
+        leaf = torch.ones(2, requires_grad=True)
+        conjugated = torch.tensor([1j, 2.0]).conj()
+        for f in (tm.compile(double), tm.grad(squares), tm.vmap(double)):
+            with pytest.raises(
+                ForeignArrayError, match=r"args\[0\] is a tensor that requires grad.*x\.detach\(\)"
+            ):
+                f(leaf)
+        with pytest.raises(ForeignArrayError, match=r"args\[0\]\['w'\].*x\.detach\(\)"):
+            tm.compile(lambda p: p["w"])({"w": torch.nn.Parameter(torch.ones(2))})
+        with pytest.raises(ForeignArrayError, match=r"x\.to_dense\(\)"):
+            tm.compile(double)(torch.eye(2).to_sparse())
+        with pytest.raises(ForeignArrayError, match=r"x\.resolve_conj\(\)"):
+            tm.compile(double)(conjugated)
+        assert torch.equal(tm.compile(double)(leaf.detach()), 2 * leaf.detach())
+        assert torch.equal(tm.compile(double)(conjugated.resolve_conj()), 2 * conjugated)
+
+
+class TestJax:
+    @pytest.fixture
+    def jnp(self) -> Any:
+        pytest.importorskip("jax")
+        return pytest.importorskip("jax.numpy")
+
+    def test_each_transform_takes_and_returns_arrays(self, jnp: Any) -> None:
+        x = jnp.array([1.0, 2.0, 3.0])
+        for found in (
+            tm.compile(double)(x),
+            tm.grad(squares)(x),
+            tm.vmap(double)(x),
+            tm.jvp(double, (x,), (x,))[1],
+        ):
+            assert type(found) is type(x)
+            assert jnp.array_equal(found, 2 * x)
+
+    def test_bfloat16_and_numbers(self, jnp: Any) -> None:
+        x = jnp.array([1.0, 2.0], jnp.bfloat16)
+        assert tm.compile(double)(x).dtype == ml_dtypes.bfloat16
+        assert float(tm.compile(squares)(jnp.array([3.0]))) == 9
+
+    def test_an_array_is_read_only(self, jnp: Any) -> None:
+        def write(x: Any) -> None:
+            x[0] = 5.0
+
+        x = jnp.zeros(2)
+        with pytest.raises(ValueError, match="read-only"):
+            tm.compile(write)(x)
+        assert x[0] == 0
