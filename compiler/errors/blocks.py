@@ -18,4 +18,4 @@ class BlockError(TracemillError, ValueError):
     Fix: the message has the expression to write, such as ``y.rechunk(...)`` or ``x.compute_chunk_sizes()``.
     """
 
-    code = "E0406"
+    code = "E0901"

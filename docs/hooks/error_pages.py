@@ -21,6 +21,7 @@ CHAPTERS = {
     "gpus": "GPUs",
     "artifacts": "Exporting and loading",
     "sizes": "Named sizes",
+    "blocks": "Dask arrays",
     "cautions": "Warnings",
 }
 

@@ -13,5 +13,9 @@ graph, which they check and compile, once per machine: they need Tracemill, and 
 """
 
 from .block_arrays import blockwise, map_blocks
+from .data_parallel import value_and_grad
+from .mapped import jacobian, vmap
+from .overlap import map_overlap
+from .reduction import reduction
 
-__all__ = ["blockwise", "map_blocks"]
+__all__ = ["blockwise", "jacobian", "map_blocks", "map_overlap", "reduction", "value_and_grad", "vmap"]

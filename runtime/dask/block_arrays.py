@@ -3,21 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ...compiler.errors import BlockError, TransformTypeError
 from ..tracebacks import with_users_frames
-from .block_function import Block, BlockFunction
-from .block_program import run_block
-from .block_sizes import (
-    Index,
-    axis_sizes,
-    block_shape,
-    check_whole_array,
-    combinations,
-    result_chunks,
-)
-from .packages import dask_array, shared
+from .block_call import BlockCall
+from .block_sizes import Index
+from .packages import dask_array
 
 
 @with_users_frames
@@ -60,12 +50,10 @@ def map_blocks(
     most = max((x.ndim for x in args if isinstance(x, arrays.Array)), default=0)
     dropped = _axes(where, "drop_axis", drop_axis, most)
     out: list[int] = [axis for axis in range(most) if axis not in dropped]
-    for place, axis in enumerate(sorted(_axes(where, "new_axis", new_axis, None))):
+    for place, axis in enumerate(sorted([new_axis] if isinstance(new_axis, int) else new_axis)):
         out.insert(axis, most + place)
-    pairs: list[Any] = []
-    for x in args:
-        pairs += [x, tuple(range(most))[most - x.ndim :] if isinstance(x, arrays.Array) else None]
-    return _blockwise(where, func, tuple(out), pairs, kwargs)
+    indices = [tuple(range(most - x.ndim, most)) if isinstance(x, arrays.Array) else None for x in args]
+    return _one_array(BlockCall(where, func, args, indices, kwargs), tuple(out))
 
 
 @with_users_frames
@@ -92,71 +80,19 @@ def blockwise(func: Callable[..., Any], out_ind: Any, /, *args: Any, **kwargs: A
         raise TransformTypeError(
             f"blockwise needs arrays and their indices in turn, as in x, 'ij', w, None, not {len(args)} values"
         )
-    return _blockwise("blockwise", func, tuple(out_ind), args, kwargs)
+    indices = [None if index is None else tuple(index) for index in args[1::2]]
+    return _one_array(BlockCall("blockwise", func, args[::2], indices, kwargs), tuple(out_ind))
 
 
-def _blockwise(
-    where: str, func: Callable[..., Any], out: Index, pairs: Sequence[Any], kwargs: dict[str, Any]
-) -> Any:
-    arrays = dask_array(where)
-    args, indices = pairs[::2], [None if index is None else tuple(index) for index in pairs[1::2]]
-    function = BlockFunction(
-        where,
-        func,
-        [x if index is None else Block(x) for x, index in zip(args, indices, strict=True)],
-        kwargs,
-    )
-    where = function.where
-    split = [number for number, index in enumerate(indices) if index is not None]
-    for number in split:
-        if not isinstance(args[number], arrays.Array):
-            raise BlockError(
-                f"{where}: args[{number}] is {type(args[number]).__name__}, which has no blocks: make it a Dask array,"
-                " dask.array.from_array(x, chunks=...), or give it the index None"
-            )
-    if not split:
-        raise BlockError(f"{where}: no argument is a Dask array: call {function.name} itself")
-    letters: list[Index] = [index for index in indices if index is not None]
-    given, names = [args[number] for number in split], [f"args[{number}]" for number in split]
-    sizes = axis_sizes(where, given, letters, names)
-    for number, x in enumerate(args):
-        check_whole_array(where, x, f"args[{number}]", sizes)
-    joined = {letter: chunks if letter in out else (sum(chunks),) for letter, chunks in sizes.items()}
-    sized = list(combinations(where, joined))
-    shapes = [
-        tuple(block_shape(x, index, one) for x, index in zip(given, letters, strict=True)) for one in sized
-    ]
-    program, types = function.program(shapes)
-    if len(types[shapes[0]]) != 1:
-        raise BlockError(
-            f"{where}: the function returns {len(types[shapes[0]])} arrays, and one is needed: stack them, or use"
-            " tracemill.dask.reduction"
-        )
-    pairs_of_types = [(one, types[shape][0]) for one, shape in zip(sized, shapes, strict=True)]
-    chunks = result_chunks(where, out, joined, pairs_of_types)
-    dtype = pairs_of_types[0][1].dtype
-    blocks: list[Any] = [part for pair in zip(given, letters, strict=True) for part in pair]
-    others = [part for whole in function.wholes for part in (whole, None)]
-    made = arrays.blockwise(
-        run_block,
-        out,
-        *(shared(program, f"program-of-{program.name}-{program.digest[:16]}"), None),
-        *blocks,
-        *others,
-        new_axes={letter: chunks[axis] for axis, letter in enumerate(out) if letter not in sizes},
-        concatenate=True,
-        align_arrays=False,
-        token=program.name,
-        dtype=dtype,
-        meta=np.empty((0,) * len(out), dtype),
-    )
-    return arrays.Array(made.dask, made.name, chunks, dtype=dtype, meta=made._meta)
+def _one_array(call: BlockCall, out: Index) -> Any:
+    """The result of a function that returns one array, with this index."""
+    traced = call.traced([letter for letter in call.sizes if letter not in out])
+    return traced.array(out)
 
 
-def _axes(where: str, name: str, axes: int | Sequence[int], ndim: int | None) -> list[int]:
+def _axes(where: str, name: str, axes: int | Sequence[int], ndim: int) -> list[int]:
+    """Axes counted from the front."""
     found = [axes] if isinstance(axes, int) else list(axes)
-    if ndim is None:
-        return found
     for axis in found:
         if not -ndim <= axis < ndim:
             raise BlockError(f"{where}: {name} is {axis}, and the arrays have {ndim} axes")

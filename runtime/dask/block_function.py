@@ -25,7 +25,7 @@ from ..compilation.compile import compile
 from ..compilation.compiled_function import CompiledFunction
 from ..variants.signature import ArraySpec
 from .block_program import BlockProgram
-from .packages import dask_array, shared
+from .packages import dask_array, passed_on, shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class BlockFunction:
                 continue
             if hasattr(leaf, "dask"):
                 (one,) = leaf.rechunk(-1).to_delayed(optimize_graph=False).ravel()
-                keys.append(one)
+                keys.append(passed_on(one, f"argument-of-{self.name}-{dask.base.tokenize(one.key)}"))
             elif type(leaf) in PYTHON_NUMBERS:
                 keys.append(leaf)
             else:

@@ -41,14 +41,27 @@ class BlockProgram:
 
 def run_blocks(program: BlockProgram, *blocks: Any) -> tuple[Any, ...]:
     """All results of a program, as arrays."""
-    arrays = [block if type(block) in PYTHON_NUMBERS else np.asarray(block) for block in blocks]
+    arrays = [block if type(block) in PYTHON_NUMBERS else _array(block) for block in blocks]
     function = _PROGRAMS.get(program, tuple(map(np.shape, arrays)))
     return tuple(map(np.asarray, function(*arrays)))
 
 
+def _array(block: Any) -> np.ndarray[Any, Any]:
+    """A block as an array. Where blocks could be joined along an axis, but there is only one, it is in a list."""
+    while isinstance(block, list):
+        (block,) = block
+    return np.asarray(block)
+
+
 def run_block(program: BlockProgram, *blocks: Any) -> Any:
-    """The only result of a program, as an array."""
-    return run_blocks(program, *blocks)[0]
+    """The only result of a program."""
+    return array_of(run_blocks(program, *blocks), 0)
+
+
+def array_of(results: tuple[Any, ...], number: int) -> Any:
+    """One of several results. Without axes it is a scalar, as Dask's own results are."""
+    found = results[number]
+    return found if found.ndim else found[()]
 
 
 class _LoadedPrograms:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from ...compiler.errors import MissingPackageError
 
 
@@ -25,3 +27,10 @@ def shared(value: Any, name: str) -> Any:
     from dask.delayed import delayed
 
     return delayed(value, name=name, traverse=False)
+
+
+def passed_on(block: Any, name: str) -> Any:
+    """A block as a key of its own, which Dask does not fuse into the tasks that need it, as it would `block`."""
+    from dask.delayed import delayed
+
+    return delayed(np.asarray)(block, dask_key_name=name)
