@@ -685,3 +685,4 @@ def _recorded(size: SymbolicSize) -> "TracedArray | int | None":
 
 
 SymbolicSize.recorded = _recorded
+TracedArray.__name__ = "traced array"  # what Python's errors call it

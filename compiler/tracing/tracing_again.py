@@ -12,7 +12,7 @@ from .trace import Trace
 from .values_in_call import ARGUMENTS, FOLLOWS
 
 _VALUE_NEEDED: Final = re.compile(
-    r"(?:not|from|object of type) '?TracedArray\b|'TracedArray' object cannot be |a Rational instance|be Rational",
+    r"(?:not|from|object of type) '?traced array\b|'traced array' object cannot be |a Rational instance|be Rational",
     re.IGNORECASE,
 )
 """What Python says where it takes only its own numbers."""
@@ -64,7 +64,7 @@ def needs_value(record: Trace, error: BaseException) -> ConcretizationError:
     """The error for code that takes only Python's own numbers, such as ``json.dumps``, and got a traced one."""
     outermost = record.outermost()
     found = ConcretizationError(
-        f"{str(error).replace('TracedArray', 'a traced number or array')}. Its value is not known while tracing: do "
+        f"{str(error).replace('traced array', 'a traced number or array')}. Its value is not known while tracing: do "
         "this outside the function, with its result",
         users_line_of(error),
     )

@@ -67,6 +67,9 @@ class BatchedArray(TracedArray):
         return super()._text(form, shown, asker)
 
 
+BatchedArray.__name__ = "traced array"  # what Python's errors call it
+
+
 class Batch:
     """The arguments of the mapped function for the whole batch."""
 

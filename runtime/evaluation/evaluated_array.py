@@ -286,6 +286,9 @@ def new_result(home: Any, out: Any, kind: OperandType, node: Any) -> EvaluatedAr
     return new
 
 
+EvaluatedArray.__name__ = "numpy.ndarray"  # what Python's errors call it
+
+
 def is_variable(x: Any) -> bool:
     """Whether this is a variable of `tracemill.autograd`."""
     return isinstance(x, EvaluatedArray) and bool(x._home.is_open_ended)

@@ -1,7 +1,9 @@
 """ufuncs and operators on evaluated arrays: NumPy's ufunc runs, and a node is recorded."""
 
 import math
+import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -200,13 +202,14 @@ _COMPARISONS: Final[dict[str, Any]] = {
 }
 _SHORTCUTS: Final[dict[float, Any]] = {1: np.positive, 2: np.square, 0.5: np.sqrt, -1: np.reciprocal}
 """ndarray's own for ``x ** 2`` and similar powers."""
+_OF_EXACT_NUMBERS: Final = frozenset({"decimal", "fractions"})
+"""The modules of numbers that Python compares exactly with floats."""
 _EXACT: Final = 2**53
 """Floats compare exactly with ints up to this one."""
 
 
 def _install_binary(name: str, ufunc: Any, *, mirrored: bool) -> None:
-    by_surface = getattr(EvaluatedArray, f"__{'r' * mirrored}{name}__")
-
+    by_surface = _operator_by_surface(name, mirrored=mirrored)
     kind = bool if name in _COMPARISONS else float if name in _OF_NUMBERS else None
     divides = name == "truediv"
 
@@ -233,6 +236,19 @@ def _install_binary(name: str, ufunc: Any, *, mirrored: bool) -> None:
         return by_surface(self, other)
 
     setattr(EvaluatedArray, f"__{'r' * mirrored}{name}__", swapped if mirrored else straight)
+
+
+def _operator_by_surface(name: str, *, mirrored: bool) -> Any:
+    by_surface = getattr(EvaluatedArray, f"__{'r' * mirrored}{name}__")
+    return partial(_compared, getattr(operator, name), by_surface) if name in _COMPARISONS else by_surface
+
+
+def _compared(own: Any, by_surface: Any, self: Any, other: Any) -> Any:
+    """A comparison, with an exact number as Python compares its own floats, as the value is known."""
+    found = by_surface(self, other)
+    if found is NotImplemented and type(other).__module__ in _OF_EXACT_NUMBERS:
+        return own(self._for_reading(), other)
+    return found
 
 
 def _may_raise(quotient: Any) -> bool:

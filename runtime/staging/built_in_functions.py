@@ -39,8 +39,26 @@ from .loops.iterations import StagedRange, Zipped, enumerated, plainly, reversed
 from .loops.open_generators import OpenPairs
 from .mathematics.real import is_computed
 from .mathematics.rounding import rounded
-from .operators import attribute, compared, iterated, operate, summed, users_method, with_texts
-from .orderings import are_orderable, best, best_of_many, extreme_length, in_order, magnitude, place_among
+from .operators import (
+    SHOWN_AS_THEY_ARE,
+    attribute,
+    compared,
+    iterated,
+    operate,
+    summed,
+    users_method,
+    with_texts,
+)
+from .orderings import (
+    are_orderable,
+    best,
+    best_of_many,
+    extreme_length,
+    in_order,
+    is_reversed,
+    magnitude,
+    place_among,
+)
 
 Callee = Callable[[Any], Any]
 """Returns what converted code calls instead of a function."""
@@ -126,6 +144,10 @@ def _hasattr(x: Any, name: str) -> bool:
     return found
 
 
+_POSITIONAL: Final = (abs, bool, float)
+"""Functions without names of arguments."""
+
+
 def _special_method(own: Any, name: str, known: Any = None) -> Callable[..., Any]:
     """A built-in function that calls a special method of its argument, which may be the user's."""
 
@@ -133,6 +155,8 @@ def _special_method(own: Any, name: str, known: Any = None) -> Callable[..., Any
         method = users_method(given[0], name) if given else None
         if method is not None:
             return method(*given[1:])
+        if more and own in _POSITIONAL:
+            return own(*given, **more)  # an error of Python's
         return (own if known is None else known)(*given, **more)
 
     return asking
@@ -281,7 +305,13 @@ def _bool(*given: Any) -> Any:
     return bool(*given)
 
 
-def _round(x: Any, ndigits: Any = None) -> Any:
+def _round(*given: Any, **more: Any) -> Any:
+    if not given and "number" in more:
+        given = (more.pop("number"),)
+    if not given or len(given) + len(more) > 2 or more.keys() - {"ndigits"}:
+        return round(*given, **more)  # an error of Python's
+    x: Any = given[0]
+    ndigits: Any = given[1] if len(given) == 2 else more.get("ndigits")
     if is_unknown(x) and x.weak is not None and x.weak is not complex:
         if x.weak is float and type(ndigits) is int:
             return rounded(x, ndigits)
@@ -295,7 +325,9 @@ def _extreme(own: Any, better: Callable[[Any, Any], Any], callee: Callee) -> Cal
 
     def extreme(*given: Any, **options: Any) -> Any:
         entries = list(given[0]) if len(given) == 1 else list(given)
-        if not entries or options.keys() - {"key", "default"} or type(given[0]) is str:
+        known = {"key", "default"} if len(given) == 1 else {"key"}
+        is_refused = bool(options.keys() - known)
+        if not entries or is_refused or type(given[0]) is str:
             return own(entries, **options) if len(given) == 1 else own(*given, **options)
         key = options.get("key")
         if key is None and (length := extreme_length(entries, largest=own is max)) is not None:
@@ -372,8 +404,13 @@ def _fromiter(entries: Any, dtype: Any, count: int = -1, **more: Any) -> Any:
 def _sorting(callee: Callee) -> Callable[..., Any]:
     """``sorted``"""
 
-    def in_new_list(given: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
-        return in_order(given, None if key is None else callee(key), reverse=bool(reverse))
+    def in_new_list(*given: Any, **options: Any) -> Any:
+        if len(given) != 1 or options.keys() - {"key", "reverse"}:
+            return sorted(*given, **options)  # an error of Python's
+        key = options.get("key")
+        return in_order(
+            given[0], None if key is None else callee(key), reverse=is_reversed(options.get("reverse", False))
+        )
 
     return in_new_list
 
@@ -425,8 +462,13 @@ def _prod(given: Any, /, *, start: Any = 1) -> Any:
     return functools.reduce(operator.mul, given, start)
 
 
-def _sum(entries: Any, /, start: Any = 0) -> Any:
+def _sum(*given: Any, **more: Any) -> Any:
     """``sum``. The rows of one array, as comprehensions over many items make them, are added in their order."""
+    if not given or len(given) + len(more) > 2 or more.keys() - {"start"}:
+        own: Any = sum
+        return own(*given, **more)  # an error of Python's
+    entries: Any = given[0]
+    start: Any = given[1] if len(given) == 2 else more.get("start", 0)
     if isinstance(entries, OpenPairs):
         if found := entries.folded(sum, start):
             return found[0]
@@ -444,6 +486,8 @@ def _sum(entries: Any, /, start: Any = 0) -> Any:
 
 def shown(x: Any) -> Any:
     """What an f-string shows: the number, for a Python int or a size that is known while tracing."""
+    if type(x) in SHOWN_AS_THEY_ARE:
+        return x
     if MESSAGE_VALUES.get() is not None:
         return x if is_unknown(x) else with_texts(x)
     is_number = isinstance(x, SymbolicSize) or (is_unknown(x) and x.weak is int)

@@ -210,6 +210,9 @@ def _in_evaluation(trace: Any, function: Any, kind: type) -> "Callable[..., Any]
         return meaning
     if kind is FunctionType:
         return converted_once(trace, function) if is_users(function.__code__.co_filename) else None
+    if kind is MethodType and type(inner := function.__func__) is FunctionType:
+        is_own = is_users(inner.__code__.co_filename)
+        return MethodType(converted_once(trace, inner), function.__self__) if is_own else None
     if kind is type and is_defined_by_user(function):
         known: Callable[..., Any] | None = trace.converted.get(function)
         if known is None:
@@ -264,7 +267,8 @@ def _draw_method(function: Any) -> "Callable[..., Any] | None":
 def _meaning(function: Any, kind: type) -> "Callable[..., Any] | None":
     """The replacement for functions of Python and NumPy, for methods of containers, and for classes."""
     if kind is MethodType and isinstance(function.__func__, FunctionType):
-        return None
+        is_maker = isinstance(function.__self__, type) and function.__module__ in _OF_NUMBERS
+        return partial(_called_with_numbers, function) if is_maker else None
     if kind is BuiltinMethodType and (method := method_on_values(function, callee)) is not None:
         return method
     try:
@@ -366,7 +370,7 @@ def _called_with_seed(function: Any, *given: Any, **more: Any) -> Any:
 def _called_with_numbers(function: Any, *given: Any, **more: Any) -> Any:
     """Call a function that needs the values of ints and sizes, also of those in containers."""
     leaves, tree = flattened((given, more))
-    to_known = _shown_number if function.__module__ == "json" else _known_number
+    to_known = _KNOWN.get(function.__module__, _known_number)
     known: Any = optree.tree_unflatten(tree, map(to_known, leaves))
     return function(*known[0], **known[1])
 
@@ -381,6 +385,18 @@ def _shown_number(x: Any) -> Any:
     if trace is not None and trace.is_evaluating and is_traced(x) and x.is_scalar:
         return x.concrete()[()] if x.weak is None else x.concrete().item()
     return _known_number(x)
+
+
+def _exact_number(x: Any) -> Any:
+    """A number of which another number is made, where each call is computed at once. A derivative would be lost."""
+    trace = current_trace()
+    if trace is not None and trace.is_evaluating and is_traced(x) and x.is_scalar and x.dtype.kind == "f":
+        number = float(x)
+        return number if x.weak is not None else x.dtype.type(number)
+    return _known_number(x)
+
+
+_KNOWN: Final = {"json": _shown_number, "decimal": _exact_number, "fractions": _exact_number}
 
 
 def _known_int(x: Any) -> Any:

@@ -4,7 +4,7 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -31,16 +31,22 @@ from .callee import callee
 from .comprehensions import Pairs, fold
 from .dictionaries import has_key, is_unknown_key
 from .loops.truth_in_call import truth_in_call
+from .methods import PLAIN_KEYS
 from .operators import PLAIN_TYPES, REFLECTED, compared, quick, truth, users_method
 
+_CONTAINERS: Final = frozenset({dict, frozenset, list, range, set, str, tuple})
 _COMPARISONS = {name: comparison(name) for name in REFLECTED}
 
 
 def and_(first: Any, *others: Callable[[], Any]) -> Any:
     """``first and …``"""
     for other in others:
-        if type(first) is not bool:
-            first = length_test(first)
+        if type(first) is bool:
+            if not first:
+                return first
+            first = other()
+            continue
+        first = length_test(first)
         if is_open(first):
             first = _joined(np.logical_and, first, other, first_if=False)
         elif not first:
@@ -53,8 +59,12 @@ def and_(first: Any, *others: Callable[[], Any]) -> Any:
 def or_(first: Any, *others: Callable[[], Any]) -> Any:
     """``first or …``"""
     for other in others:
-        if type(first) is not bool:
-            first = length_test(first)
+        if type(first) is bool:
+            if first:
+                return first
+            first = other()
+            continue
+        first = length_test(first)
         if is_open(first):
             first = _joined(np.logical_or, first, other, first_if=True)
         elif first:
@@ -134,6 +144,8 @@ def _like_both(found: Any, one: Any, other: Any) -> Any:
 
 def not_(x: Any) -> Any:
     """``not x``"""
+    if type(x) is bool:
+        return not x
     x = length_test(x)
     return as_python_number(np.logical_not(x), bool) if is_open(x) else not x
 
@@ -184,6 +196,8 @@ def compare(names: tuple[str, ...], left: Any, *others: Callable[[], Any]) -> An
 
 def compare_two(name: str, left: Any, right: Any) -> Any:
     """``left < right``, and ``x in …``"""
+    if type(left) in PLAIN_KEYS and type(right) in _CONTAINERS and name in ("in_", "not_in"):
+        return (left in right) is (name == "in_")
     if PLAIN_TYPES[type(left)] and PLAIN_TYPES[type(right)] and name in REFLECTED:
         found = _COMPARISONS[name](left, right)
         return found if type(found) is bool else length_test(found)

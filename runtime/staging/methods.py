@@ -24,7 +24,7 @@ from ..branching.python_numbers import (
 from .dictionaries import DICT_METHODS, is_unknown_key
 from .entries import entry_at_place, from_start, select
 from .operators import text_in_call
-from .orderings import in_order
+from .orderings import in_order, is_reversed
 from .user_call import call
 
 
@@ -86,6 +86,8 @@ def plain_method(
     `meaning` finds out what to call for keys of other types.
     """
     own = type(function.__self__)
+    if own is str and function.__name__ == "format":
+        return partial(_formatted, function, meaning)
     if own not in _OF_KEYS or function.__name__ not in _OF_KEYS[own]:
         return None
 
@@ -95,6 +97,13 @@ def plain_method(
         return meaning(function)(*given, **more)
 
     return method
+
+
+def _formatted(function: BuiltinMethodType, meaning: Any, *given: Any, **more: Any) -> Any:
+    """``text.format(…)``"""
+    if not more and PLAIN_KEYS.issuperset(map(type, given)):
+        return function(*given)
+    return meaning(function)(*given, **more)
 
 
 def array_method(function: MethodType) -> Callable[..., Any]:
@@ -129,11 +138,22 @@ def _searches(name: str, entries: Any) -> bool:
     return name in ("index", "count", "remove") and any(map(is_unknown, entries))
 
 
-def _sort(own: list[Any], sort: Any, callee: Callable[[Any], Any], **options: Any) -> None:
+def _sort(own: list[Any], sort: Any, callee: Callable[[Any], Any], *given: Any, **options: Any) -> None:
+    """``entries.sort()``, within which the list is empty, as in Python."""
     key = options.get("key")
-    if options.keys() - {"key", "reverse"}:
-        sort(**options)
-    own[:] = in_order(own, None if key is None else callee(key), reverse=bool(options.get("reverse")))
+    if given or options.keys() - {"key", "reverse"}:
+        sort(*given, **options)  # an error of Python's
+    reverse = is_reversed(options.get("reverse", False))
+    found = entries = list(own)
+    is_changed = False
+    own.clear()
+    try:
+        found = in_order(entries, None if key is None else callee(key), reverse=reverse)
+        is_changed = bool(own)
+    finally:
+        own[:] = found
+    if is_changed:
+        raise ValueError("list modified during sort")
 
 
 def _index(entries: "Sequence[Any]", x: Any, *ends: int) -> Any:

@@ -424,6 +424,10 @@ def text_in_call(text: Any) -> str:
     return known
 
 
+SHOWN_AS_THEY_ARE: Final = frozenset({bool, float, int, str})
+"""Types of objects whose text needs no hooks."""
+
+
 def with_texts(x: Any) -> Any:
     """An object as `str`, `repr`, `format` and f-strings should get it."""
     if _may_show_sizes(x):
@@ -445,6 +449,8 @@ def percent(text: Any, given: Any) -> Any:
 
 def _in_percent(x: Any) -> Any:
     """An object that can only be shown by ``%s`` and ``%r``, as these should get it; anything else as it is."""
+    if type(x) in SHOWN_AS_THEY_ARE:
+        return x
     if isinstance(x, SymbolicSize):
         return x if MESSAGE_VALUES.get() is None else x.as_number()
     if _may_show_sizes(x):
@@ -465,7 +471,9 @@ def attribute(x: Any, name: str) -> Any:
     if not is_usual or is_traced(x) or current_trace() is None:
         return getattr(x, name)
     found = _of_class(kind, name)
-    if found is None and name in getattr(x, "__dict__", ()):  # what most attributes are
+    if type(found) is FunctionType or (
+        found is None and name in getattr(x, "__dict__", ())
+    ):  # most attributes
         return getattr(x, name)
     own = users_method(x, "__getattr__")
     try:

@@ -29,6 +29,13 @@ def in_order(entries: "Iterable[Any]", key: "Callable[[Any], Any] | None", *, re
     return entries_at(listed, order, len(listed))
 
 
+def is_reversed(reverse: Any) -> bool:
+    """Whether to sort in reverse order, if Python's sorting takes this option."""
+    if type(reverse) is not bool:
+        [].sort(reverse=reverse)
+    return bool(reverse)
+
+
 def best(entries: Sequence[Any], keys: Sequence[Any], better: Callable[[Any, Any], Any]) -> Any:
     """The first entry with the best key. Keys are numbers or tuples of numbers."""
     place, found = 0, keys[0]
@@ -56,7 +63,7 @@ def best_of_many(entries: Sequence[Any], keys: Sequence[Any], *, largest: bool) 
 def place_among(entries: Sequence[Any], x: Any, side: Any, ends: Any) -> Any:
     """Where `bisect` finds the place of a number among sorted ones; None if Python knows it, or if it is asked for a
     part of them (`ends`)."""
-    if ends or not entries or not (is_unknown(x) or any(map(is_unknown, entries))):
+    if ends or len(entries) == 0 or not (is_unknown(x) or any(map(is_unknown, entries))):
         return None
     return np.searchsorted(np.stack(list(entries)), x, side=side)
 
