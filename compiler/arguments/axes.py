@@ -5,12 +5,18 @@ from typing import Any
 from ..errors import AxisError, ShapeError
 from .option_checks import integer
 
+_NAMED_AXES = frozenset({"axis1", "axis2", "source", "destination"})
+"""The parameters whose names are in NumPy's error."""
+
 
 def normalize_axis(axis: Any, ndim: int, name: str = "axis") -> int:
     """An axis in [−ndim, ndim) as one in [0, ndim)."""
     chosen = integer(name, axis)
     if not -ndim <= chosen < ndim:
-        raise AxisError(f"{name} {chosen} is out of bounds for an array of dimension {ndim}")
+        prefix = f"{name}: " if name in _NAMED_AXES else ""
+        error = AxisError(f"{prefix}axis {chosen} is out of bounds for array of dimension {ndim}")
+        error.axis, error.ndim = chosen, ndim
+        raise error
     return chosen % ndim
 
 

@@ -18,8 +18,8 @@ def number(name: str, given: Any) -> float:
         raise _wrong(name, "a number", given)
     try:
         return float(given)
-    except ConcretizationError:
-        raise _unknown(name) from None
+    except ConcretizationError as error:
+        raise _unknown(name, error.numbers) from None
     except (TypeError, ValueError, OverflowError):
         raise _wrong(name, "a number", given) from None
 
@@ -28,8 +28,8 @@ def integer(name: str, given: Any, wanted: str = "an integer") -> int:
     """An integer that is known, also while tracing."""
     try:
         found = operator.index(given)
-    except ConcretizationError:
-        raise _unknown(name) from None
+    except ConcretizationError as error:
+        raise _unknown(name, error.numbers) from None
     except TypeError:
         raise _wrong(name, wanted, given) from None
     if not -(2**63) <= found < 2**63:
@@ -60,12 +60,14 @@ def is_choice(given: Any, choices: Collection[str]) -> bool:
     return isinstance(given, str) and given in choices
 
 
-def _unknown(name: str) -> ConcretizationError:
-    return ConcretizationError(
+def _unknown(name: str, numbers: frozenset[int]) -> ConcretizationError:
+    error = ConcretizationError(
         f"{name} must be known while tracing, but is computed from what is traced: give it a Python number, or make "
         "the argument that it comes from static",
         user_location(),
     )
+    error.numbers = numbers
+    return error
 
 
 def _wrong(name: str, wanted: str, given: Any) -> ArgumentTypeError:

@@ -25,7 +25,7 @@ class AxisError(ShapeError, np.exceptions.AxisError):
     >>> import numpy as np, tracemill as tm
     >>> tm.compile(lambda x: np.sum(x, axis=2))(np.ones((2, 3)))
     Traceback (most recent call last):
-    tracemill.compiler.errors.arrays.AxisError: axis 2 is out of bounds for an array of dimension 2...
+    tracemill.compiler.errors.arrays.AxisError: axis 2 is out of bounds for array of dimension 2...
 
     Fix: pass an axis from 0 to ``x.ndim - 1``, or from −1 downwards to count from the end.
     """

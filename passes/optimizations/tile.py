@@ -11,7 +11,7 @@ from ...compiler.builder import Builder, bind, inline, recording
 from ...compiler.free_sizes import is_symbolic, sizes_in_graph
 from ...compiler.ir import ArrayType, Call, Constant, Extent, Graph, Param, Value, called
 from ...compiler.op import is_view
-from ...compiler.symbolic_size import SymbolicSize, max_expr, typical, with_typical_sizes
+from ...compiler.symbolic_size import SymbolicSize, is_known, max_expr, typical, with_typical_sizes
 from ...compiler.value_ops import reshape
 from ..fusion.cost import operations
 from ..rewrite import Rewriter
@@ -167,9 +167,9 @@ def _rows(length: Extent, most: int) -> int:
 
 
 def _full_tiles(length: Extent, rows: int) -> tuple[Extent, Extent]:
-    """How many tiles have this many rows, and how many rows remain; for a symbolic length, always some."""
+    """How many tiles have this many rows, and how many rows remain. Some remain if there may be no full tile."""
     count, left = divmod(length, rows)
-    if isinstance(left, SymbolicSize):
+    if isinstance(left, SymbolicSize) or not is_known(count >= 1):
         count = max_expr(length - 1, 0) // rows
     return count, length - count * rows
 

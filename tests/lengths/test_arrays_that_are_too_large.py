@@ -188,3 +188,31 @@ def test_a_length_that_is_too_large_after_smaller_ones(
         compiled(2**61)
     with pytest.raises(MemoryError):
         compiled(10**18)
+
+
+# ---- results of arithmetic on arrays that are broadcast ----------------------------------------------------
+
+BROADCAST: dict[str, Callable[[Any, Any], Any]] = {
+    "product": lambda x, y: x[:, None, None] * y[:, None] * x,
+    "sum": lambda x, y: (x[:, None, None] * y[:, None] * x).sum(),
+    "part": lambda x, y: (x[:, None, None] + y[:, None] + x)[0, 0, :2],
+    "outer": lambda x, y: np.multiply.outer(np.outer(x, y), x).max(),
+    "comparison": lambda x, y: (x[:, None, None] < y[:, None] * x).any(),
+    "of chosen": lambda x, y: (x[x > 0][:, None, None] * y[:, None] * x).sum(),
+}
+
+
+@BACKENDS
+@pytest.mark.parametrize("name", BROADCAST)
+def test_a_product_that_is_too_large_is_a_memory_error_and_not_an_endless_sum(
+    name: str, backend: str
+) -> None:
+    function = BROADCAST[name]
+    compiled = tm.compile(function, backend=backend, dynamic=True, on_recompile="ignore")
+    for n in (3, 5):
+        few = np.arange(1.0, n)
+        np.testing.assert_array_equal(compiled(few, few), function(few, few))
+    many = np.ones(200_000)
+    for one in (compiled, tm.compile(function, backend=backend)):
+        with pytest.raises(MemoryError):
+            one(many, many)

@@ -1,5 +1,6 @@
 """NumPy's functions whose results have lengths that depend on values."""
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -315,7 +316,9 @@ def test_negative_counts_are_an_error_as_in_numpy() -> None:
     repeated = tm.compile(np.repeat)
     np.testing.assert_array_equal(repeated(X, INTS), np.repeat(X, INTS))
     for counts in (INTS - 1, np.int64(-1)):
-        with pytest.raises(ValueError, match="repeats may not contain negative values"):
+        with pytest.raises(ValueError, match="negative") as expected:
+            np.repeat(X, counts)
+        with pytest.raises(ValueError, match=re.escape(str(expected.value))):
             repeated(X, counts)
 
 
@@ -366,7 +369,7 @@ def test_a_batch_of_different_lengths_is_refused_with_the_line(function: Callabl
 
 
 def test_one_program_gives_the_medians_of_all_lengths() -> None:
-    middle = tm.compile(lambda x: (np.median(x[x > 0]), np.quantile(x[x > 0], 0.3)))
+    middle = tm.compile(lambda x: (np.median(x[x > 0]), np.nanquantile(x[x > 0], 0.3)))
     for x in (X, X[:3], X + 3, X * np.nan, np.where(X > 2, np.nan, X)):
         chosen = x[x > 0]
         wanted = (np.median(chosen), np.quantile(chosen, 0.3)) if len(chosen) else (np.nan, np.nan)

@@ -209,7 +209,7 @@ def test_a_weighted_sum_of_no_terms_is_zero_and_one_without_axes_a_scalar() -> N
 
 
 def test_misuse_is_named() -> None:
-    with pytest.raises(AxisError, match="axis 2 is out of bounds for an array of dimension 1"):
+    with pytest.raises(AxisError, match="axis 2 is out of bounds for array of dimension 1"):
         nn.softmax(np.ones(3), 2)
 
     def beyond(x: Any) -> Any:
@@ -221,7 +221,7 @@ def test_misuse_is_named() -> None:
         assert "test_softmax.py" in str(caught.value.location)
     with pytest.raises(ArgumentTypeError, match="axis must be an integer, not str: 'last'"):
         nn.softmax(np.ones(3), "last")  # type: ignore[arg-type]
-    with pytest.raises(AxisError, match="axis 1 is out of bounds for an array of dimension 1"):
+    with pytest.raises(AxisError, match="axis 1 is out of bounds for array of dimension 1"):
         nn.logsumexp(np.ones(3), 1, b=2.0)
     with pytest.raises(ShapeError, match=r"logsumexp: the shapes \(3,\) and \(2,\) do not broadcast"):
         nn.logsumexp(np.ones(3), b=np.ones(2))

@@ -103,7 +103,7 @@ def test_what_numpy_refuses_is_refused_with_the_line(use: Callable[[Any], Any]) 
 
 
 def test_a_missing_axis_is_numpys_axis_error() -> None:
-    with pytest.raises(AxisError, match="axis 2 is out of bounds for an array of dimension 2") as caught:
+    with pytest.raises(AxisError, match="axis 2 is out of bounds for array of dimension 2") as caught:
         run_traced(lambda m: np.concatenate([m, m], axis=2), MATRIX)
     assert isinstance(caught.value, (ShapeError, IndexError, ValueError))
 

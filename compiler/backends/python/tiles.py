@@ -138,8 +138,7 @@ def _pay(call: Call, scope: Scope) -> str:
     """The condition under which tiles are worth it."""
     if not _is_same(graph_param(call, "whole"), call):
         return f"{scope.size(int_param(call, 'count'))} > 0"
-    pairs = zip(_made(graph_param(call)), _made(graph_param(call, "whole")), strict=True)
-    _, largest = max(pairs, key=lambda pair: typical(pair[0].type.nbytes))
+    largest = max(_made(graph_param(call, "whole")), key=lambda value: typical(value.type.nbytes))
     return f"{scope.size(largest.type.nbytes)} > {SMALL}"
 
 

@@ -124,7 +124,8 @@ def _slope(x: Any, h: Any, axis: int, edge_order: int) -> Any:
     """The derivative along one axis, in the dtype of x."""
     if x.shape[axis] < edge_order + 1:
         raise ShapeError(
-            "Shape of array too small to calculate a numerical gradient, at least edge_order + 1 needed."
+            "Shape of array too small to calculate a numerical gradient, "
+            "at least (edge_order + 1) elements are required."
         )
 
     def at(start: int | None, stop: int | None) -> Any:

@@ -203,7 +203,13 @@ def polyfit(
     at, values = _floating(x), _floating(y)
     if degree < 0:
         raise ArgumentValueError("expected deg >= 0")
-    if at.ndim != 1 or not at.shape[0] or values.ndim not in (1, 2) or at.shape[0] != values.shape[0]:
+    if at.ndim != 1:
+        raise ArgumentTypeError("expected 1D vector for x")
+    if not at.shape[0]:
+        raise ArgumentTypeError("expected non-empty vector for x")
+    if values.ndim not in (1, 2):
+        raise ArgumentTypeError("expected 1D or 2D array for y")
+    if at.shape[0] != values.shape[0]:
         raise ArgumentTypeError(f"polyfit: x and y of shapes {at.shape} and {values.shape} do not fit")
     precise = at.shape[0] * float(np.finfo(at.dtype).eps) if rcond is None else rcond
     is_default = rcond is None and at.dtype == FLOAT64 and is_symbolic_shape(at.shape)

@@ -12,7 +12,7 @@ from ...nesting import shown
 from ...symbolic_size import SymbolicSize, is_known, max_expr, min_expr
 from ...tracing.registry import implements
 from ...tracing.traced_array import TracedArray, wrap
-from ...tracing.value_lengths import depends_on_values
+from ...tracing.value_lengths import depends_on_values, is_nothing
 from ...tracing.views import WRITTEN_OUT
 from ...value_ops import (
     add,
@@ -30,7 +30,6 @@ from ...value_ops import (
 )
 from ..linalg.products import in_common_dtype, sum_of_products
 from ..ufuncs.reductions import fold_all
-from ..ufuncs.value_checks import refuse_values
 
 _MODES = {"valid": "valid", "same": "same", "full": "full", 0: "valid", 1: "same", 2: "full"}
 
@@ -126,12 +125,11 @@ def _two_sequences(name: str, a: Any, v: Any) -> list[Value]:
     x, y = (reshape(value, (1,)) if value.ndim == 0 else value for value in in_common_dtype(a, v))
     if x.ndim != 1 or y.ndim != 1:
         raise ShapeError(f"{name} of {x.type} and {y.type}: both must be one-dimensional")
-    for value in (x, y):
-        length: Any = value.shape[0]
-        if depends_on_values(length) and not is_known(length >= 1):
-            refuse_values(np.equal(length.as_number(), 0), f"{name}: an array is empty")
-        elif not length:
-            raise ArgumentValueError(f"{name}: an array is empty")
+    names = ("a", "v") if name == "convolve" else ("first array argument", "second array argument")
+    for value, which in zip((x, y), names, strict=True):
+        problem = f"{which} cannot be empty"
+        if is_nothing(value.shape[0], f"ValueError({problem!r})"):
+            raise ArgumentValueError(problem)
     return [x, y]
 
 

@@ -15,6 +15,7 @@ from ...memory_layout.result_layouts import copied_order, order_of, stride_order
 from ...nesting import shown
 from ...symbolic_size import SymbolicSize, is_symbolic_shape, max_expr
 from ...tracing.array_values import as_size, as_value, check_fits, is_computed
+from ...tracing.exceptions.huge_arrays import refuse_huge
 from ...tracing.outside.adoption import captured_array, traced_replacement
 from ...tracing.registry import FUNCTIONS, constructs, implements, method, place_in_numpy
 from ...tracing.size_values import size_of_value
@@ -24,7 +25,6 @@ from ...tracing.traced_memory import contains_size, contains_traced, is_numpy_ar
 from ...tracing.value_lengths import length_at_least_0
 from ...tracing.views import NewAxes
 from ...value_ops import add, broadcast_to, constant, convert, equal, full, iota, multiply, subtract, where
-from .huge_arrays import refuse_huge
 
 MOST_ENTRIES = 2.0**62
 """No array has more."""

@@ -173,7 +173,7 @@ def resize(a: Any, new_shape: Any) -> TracedArray:
     """The elements in another shape, repeated as often as necessary."""
     shape = as_shape(new_shape)
     if min(shape, default=0) < 0:
-        raise ShapeError("all lengths of new_shape must be 0 or more")
+        raise ShapeError("all elements of `new_shape` must be non-negative")
     return new_array(recycled(as_value(a), shape))
 
 

@@ -9,7 +9,7 @@ from ...arguments.axes import normalize_axis
 from ...dtypes import FLOAT64, INT64, DType
 from ...errors import ShapeError
 from ...ir import Value
-from ...symbolic_size import is_known, min_expr
+from ...symbolic_size import is_known, max_expr, min_expr
 from ...tracing.array_values import as_size, as_value
 from ...tracing.registry import constructs, implements
 from ...tracing.trace import require_trace
@@ -74,8 +74,8 @@ def identity(n: Any, dtype: Any = None, **options: Any) -> Any:
 @constructs("tri")
 @implements(np.tri)
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, **options: Any) -> Any:
-    rows = as_size(N)
-    columns = rows if M is None else as_size(M)
+    rows = max_expr(as_size(N), 0)
+    columns = rows if M is None else max_expr(as_size(M), 0)
     if require_trace().is_evaluating:
         return constants_of(np.tri(rows, columns, as_size(k), dtype))
     return new_array(convert(lower_triangle(rows, columns, k), as_dtype(dtype)))

@@ -75,7 +75,7 @@ def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
         raise ArgumentTypeError("`pad_width` must be of integral type")
     widths = [(as_size(low), as_size(high)) for low, high in pairs(pad_width, ndim)]
     if any(low < 0 or high < 0 for low, high in widths):
-        raise ShapeError("pad_width must not contain negative numbers")
+        raise ShapeError("index can't contain negative values")
     return widths
 
 
@@ -131,9 +131,7 @@ def _empty(value: Value, axis: int, width: tuple[int, int], option: Pair) -> Val
 def _ends(value: Value, axis: int) -> tuple[Value, Value]:
     length = value.shape[axis]
     if not length:
-        raise ShapeError(
-            f"np.pad cannot extend the empty axis {axis} with modes other than 'constant' or 'empty'"
-        )
+        raise ShapeError(f"can't extend empty axis {axis} using modes other than 'constant' or 'empty'")
     return slice_axis(value, 0, 1, axis), slice_axis(value, length - 1, length, axis)
 
 

@@ -42,7 +42,7 @@ def linspace(
     """Evenly spaced numbers: ``start + i·step``, and exactly `stop` at the end."""
     count = as_size(num)
     if count < 0:
-        raise ShapeError(f"the number of samples must not be negative, but is {count}")
+        raise ShapeError(f"Number of samples, {count}, must be non-negative.")
     ends = [as_value(x) for x in (start, stop)]
     common = np.result_type(*map(weak_or_dtype, (start, stop), ends), 0.0)
     first, last = _as_arrays((start, stop), ends, common)

@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 
 from ...arguments.axes import axes_or_all, normalize_axes, normalize_axis
-from ...builder import bind, bind_all
+from ...builder import bind
 from ...dtypes import INT64
-from ...errors import ShapeError
+from ...errors import ArgumentTypeError, ShapeError
 from ...ir import Value
 from ...symbolic_size import is_empty, is_known, is_symbolic_shape, max_expr
 from ...tracing.array_values import as_size, as_value
 from ...tracing.registry import implements
 from ...tracing.size_values import size_of_value
 from ...tracing.trace import require_trace
-from ...tracing.traced_array import TracedArray
+from ...tracing.traced_array import TracedArray, wrap
 from ...tracing.traced_memory import is_traced
 from ...tracing.value_lengths import length_of
 from ...tracing.views import Flip
@@ -37,6 +37,7 @@ from ...value_ops import (
 )
 from ...value_ops import reshape as reshape_value
 from ..ufuncs.ufunc_calls import as_array
+from ..ufuncs.value_checks import refuse_values
 from .constructors import array as array_
 from .constructors import copied, new_array
 from .known_positions import take_known
@@ -149,7 +150,7 @@ def tile(A: Any, reps: Any) -> TracedArray:
     counts = (*(1,) * (ndim - len(counts)), *counts)
     shape = (*(1,) * (ndim - array.ndim), *array.shape)
     if any(count < 0 for count in counts):
-        raise ShapeError(f"tile cannot repeat {counts} times")
+        raise ShapeError("negative dimensions are not allowed")
     if all(type(count) is int and count == 1 for count in counts):  # NumPy makes a copy
         return array_(array, ndmin=ndim)
     longer = tuple(n * dim for n, dim in zip(counts, shape, strict=True))
@@ -169,38 +170,49 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> TracedArray:
     count = _size_given(repeats)
     if is_symbolic_shape((count,)):
         if count < 0:
-            raise ShapeError(f"repeats must not be negative, but is {count}")
+            raise ShapeError("negative dimensions are not allowed")
         return new_array(_repeated(array.value, count, place))
     given = as_value(repeats)
     counts = require_trace().concrete(given)
     length = array.shape[place]
     if counts is None:
         return new_array(_repeated_as_computed(array.value, given, place))
-    if (
-        counts.dtype.kind not in "iub"
-        or counts.ndim > 1
-        or counts.size not in (1, length)
-        or (counts < 0).any()
-    ):
-        raise ShapeError(
-            f"repeats must be one count ≥ 0, or one for each of the {length} entries, not {counts}"
-        )
+    _check_counts(given, length)
+    if (counts < 0).any():
+        raise ShapeError(_negative_count(counts.size))
     if counts.size == 1:
         return new_array(_repeated(array.value, int(counts.item()), place))
     positions = np.repeat(np.arange(operator.index(length)), counts)
     return new_array(take_known(array.value, positions, place))
 
 
+def _check_counts(counts: Value, length: Any) -> None:
+    if counts.dtype.kind not in "iub":
+        raise ArgumentTypeError(
+            f"Cannot cast array data from {counts.dtype!r} to dtype('int64') according to the rule 'safe'"
+        )
+    if counts.ndim > 1:
+        raise ShapeError("object too deep for desired array")
+    if counts.ndim and not (is_known(counts.shape[0] == 1) or counts.shape[0] == length):
+        raise ShapeError(
+            f"operands could not be broadcast together with shape ({length},) ({counts.shape[0]},)"
+        )
+
+
+def _negative_count(number_of_counts: Any) -> str:
+    """NumPy's message for a negative count. It takes one count as a length."""
+    if is_known(number_of_counts == 1):
+        return "negative dimensions are not allowed"
+    return "repeats may not contain negative values."
+
+
 def _repeated_as_computed(value: Value, counts: Value, axis: int) -> Value:
     """`repeat` with counts that the program computes."""
     length = value.shape[axis]
+    _check_counts(counts, length)
     is_one_count = not counts.ndim or is_known(counts.shape[0] == 1)
-    if counts.dtype.kind not in "iub" or counts.ndim > 1 or not (is_one_count or counts.shape[0] == length):
-        raise ShapeError(
-            f"repeats must be one count ≥ 0, or one for each of the {length} entries, not {counts.type}"
-        )
     counts = convert(counts, INT64)
-    bind_all("raise_if", less(counts, 0), error="ValueError('repeats may not contain negative values.')")
+    refuse_values(wrap(less(counts, 0)), _negative_count(1 if is_one_count else length))
     counts = maximum(counts, 0)
     if is_one_count:
         return _repeated(value, length_of(reshape_value(counts, ()), may_be_negative=False), axis)

@@ -1,5 +1,6 @@
 """Changing shape and the order of axes, as a view wherever NumPy returns one."""
 
+import itertools
 import math
 import operator
 from collections.abc import Sequence
@@ -135,23 +136,29 @@ def reshape_method(a: TracedArray, *shape: Any, order: str = "C", copy: bool | N
 
 
 def completed_shape(shape: Shape, given: Shape) -> Shape:
-    """The shape with its −1, if there is one, replaced by the rest of the size of the `given` shape."""
+    """The shape with its negative length, if there is one, replaced by the rest of the size of the `given` shape."""
     if is_symbolic_shape(shape) or is_symbolic_shape(given):
         return _completed_symbolic(shape, given)
     size = math.prod(given)
-    known = math.prod(dim for dim in shape if dim != -1)
-    unknown = shape.count(-1)
-    fits = unknown <= 1 and min((dim for dim in shape if dim != -1), default=0) >= 0
-    if unknown == 1 and fits and known:
-        shape = tuple(size // known if dim == -1 else dim for dim in shape)
-    if not fits or -1 in shape or math.prod(shape) != size:
-        raise ShapeError(f"cannot reshape an array of size {size} into shape {tuple(shape)}")
-    return shape
+    known = math.prod(dim for dim in shape if dim >= 0)
+    if sum(dim < 0 for dim in shape) > 1:
+        raise ShapeError("can only specify one unknown dimension")
+    full = tuple(size // known if dim < 0 and known else dim for dim in shape)
+    if min(full, default=0) < 0 or math.prod(full) != size:
+        raise ShapeError(f"cannot reshape array of size {size} into shape {_shape_text(shape)}")
+    return full
+
+
+def _shape_text(shape: Shape) -> str:
+    """The shape in NumPy's message, which leaves out a negative length at the start."""
+    entries = itertools.dropwhile(lambda dim: dim < 0, shape)
+    text = ",".join("newaxis" if dim < 0 else str(dim) for dim in entries)
+    return f"({text},)" if len(shape) == 1 else f"({text})"
 
 
 def _completed_symbolic(shape: Shape, given: Shape) -> Shape:
     """Like `completed_shape`. Equal lengths are removed first, so that comparisons involve few sizes."""
-    unknown = [axis for axis, dim in enumerate(shape) if type(dim) is int and dim == -1]
+    unknown = [axis for axis, dim in enumerate(shape) if type(dim) is int and dim < 0]
     left, asked = _without_shared(given, [dim for axis, dim in enumerate(shape) if axis not in unknown])
     size, known = math.prod(left), math.prod(asked)
     fits = len(unknown) <= 1 and all(dim >= 0 for dim in asked)

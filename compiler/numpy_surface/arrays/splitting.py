@@ -38,7 +38,7 @@ def _between(array: TracedArray, bounds: Sequence[int], axis: int) -> list[Trace
 
 def _equal_bounds(length: int, sections: int) -> Sequence[int]:
     if sections <= 0:
-        raise ArgumentValueError(f"the number of sections must be larger than 0, not {sections}")
+        raise ArgumentValueError("number sections must be larger than 0.")
     each, longer = divmod(length, sections)
     return [i * each + (min_expr(i, longer)) for i in range(sections + 1)]
 
@@ -51,10 +51,12 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[TracedArray
         return array_split(array, indices_or_sections, axis)
     place, sections = normalize_axis(axis, array.ndim), operator.index(indices_or_sections)
     length = array.shape[place]
-    if sections <= 0 or length % sections:
-        raise ShapeError(
-            f"an axis of length {length} cannot be split into {sections} equal parts: np.array_split can"
-        )
+    if sections == 0:
+        raise ZeroDivisionError("integer modulo by zero")
+    if length % sections:
+        raise ShapeError("array split does not result in an equal division")
+    if sections < 0:
+        raise ArgumentValueError("number sections must be larger than 0.")
     return _between(array, [i * (length // sections) for i in range(sections + 1)], place)
 
 

@@ -19,6 +19,11 @@ constructs_constants("bartlett", "blackman", "hamming", "hanning")
 _numpy_kaiser = np.kaiser
 
 
+def _known_length(length: Any) -> Any:
+    """A symbolic length of at most 1 as an int; NumPy makes a window of 0 points of any negative one."""
+    return int(bool(length == 1)) if is_symbolic_shape((length,)) else length
+
+
 def _window(name: str, formula: Callable[[Any], Any]) -> None:
     """A window of `M` points, from its formula for positions from −1 to 1."""
     original = getattr(np, name)
@@ -27,7 +32,7 @@ def _window(name: str, formula: Callable[[Any], Any]) -> None:
     def window(M: Any) -> Any:
         length: Any = as_size(M) if is_traced(M) else M
         if length <= 1 or not is_symbolic_shape((length,)):
-            return new_array(constant(original(length)))
+            return new_array(constant(original(_known_length(length))))
         return formula(arange(1 - length, length, 2) / (length - 1))
 
 
@@ -41,7 +46,7 @@ _window("hanning", lambda x: 0.5 + 0.5 * np.cos(np.pi * x))
 def kaiser(M: Any, beta: Any) -> Any:
     length: Any = as_size(M) if is_traced(M) else M
     if length <= 1 or not (is_traced(beta) or is_symbolic_shape((length,))):
-        return new_array(constant(_numpy_kaiser(length, 0.0 if is_traced(beta) else beta)))
+        return new_array(constant(_numpy_kaiser(_known_length(length), 0.0 if is_traced(beta) else beta)))
     half: Any = (length - 1) / 2.0
     bend = np.sqrt(1 - ((arange(length) - half) / half) ** 2.0)
     shape: Any = as_array(beta).astype(float)

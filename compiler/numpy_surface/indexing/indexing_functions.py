@@ -16,18 +16,20 @@ from ...errors import (
     ArgumentValueError,
     DTypeError,
     IndexTypeError,
+    OutOfBoundsError,
     ReadOnlyError,
     ShapeError,
 )
 from ...ir import Shape, Value
 from ...nesting import shown
 from ...ops.installed_numpy import TAKE_READS_OUT, WHERE_CHECKS_PYTHON_NUMBERS
-from ...symbolic_size import is_empty, is_symbolic_shape, max_expr, min_expr
+from ...symbolic_size import is_empty, is_known, is_symbolic_shape, max_expr, min_expr
 from ...tracing.array_values import as_value, check_fits, weak_or_dtype, written_value
 from ...tracing.index_checks import unchecked
 from ...tracing.registry import implements, method
 from ...tracing.traced_array import TracedArray, wrap
 from ...tracing.traced_memory import contains_traced
+from ...tracing.value_lengths import is_nothing
 from ...tracing.views import Reshape
 from ...value_ops import (
     add,
@@ -88,6 +90,9 @@ def in_mode(places: Value, length: int, mode: str) -> Value:
 # ---- taking ------------------------------------------------------------------------------------------
 
 
+_NOTHING_TO_TAKE = "cannot do a non-empty take from an empty axes."
+
+
 @implements(np.take)
 def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise") -> TracedArray:
     array = as_array(a)
@@ -95,6 +100,10 @@ def take(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: s
         array, axis = ravel(array), 0
     place = normalize_axis(axis, array.ndim)
     index = in_mode(as_positions(indices), array.shape[place], mode)
+    if not is_known(index.type.size == 0) and is_nothing(
+        array.shape[place], f"IndexError({_NOTHING_TO_TAKE!r})"
+    ):
+        raise OutOfBoundsError(_NOTHING_TO_TAKE)
     if is_empty(array.shape[:place]):  # NumPy never looks at the indices
         index = broadcast_to(constant(0, INT64), index.shape)
     with nullcontext() if mode == "raise" else unchecked():

@@ -133,6 +133,8 @@ def _check_computed_places(kth: Any, length: Any) -> None:
     end = number(length, INT64)
     counted = np.where(places < 0, places + wrap(end), places)
     outside = (counted < 0) | (counted >= wrap(end))
+    if not is_known(length >= 1):  # of nothing, NumPy accepts any position
+        outside &= np.greater(wrap(end), 0)
     if is_known(places.size == 0):
         return
     first = counted[np.argmax(outside)]

@@ -1,5 +1,6 @@
 """`numpy.fft`: the discrete Fourier transforms, and functions that rearrange frequencies."""
 
+import operator
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -49,7 +50,7 @@ def _transformed(op: str, x: Value, n: Any, axis: Any, norm: str) -> Value:
         x = convert(x, complex_dtype(x.dtype))
     length = as_size(n) if n is not None else (x.shape[along] - 1) * 2 if op == "irfft" else x.shape[along]
     if length < 1:
-        raise ArgumentValueError(f"Invalid number of FFT data points ({length}) specified.")
+        raise ArgumentValueError(f"Invalid number of FFT data points ({operator.index(length)}) specified.")
     params: dict[str, Any] = {"axis": along} if norm == "backward" else {"axis": along, "norm": norm}
     if op != "irfft":
         return bind(op, _fitted(x, length, along), **params)

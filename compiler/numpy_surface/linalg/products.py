@@ -7,7 +7,7 @@ import numpy as np
 
 from ...arguments.axes import normalize_axes, normalize_axis
 from ...dtypes import BOOL, INT64, is_inexact
-from ...errors import ArgumentTypeError, ArgumentValueError, AxisError, ShapeError
+from ...errors import ArgumentTypeError, ArgumentValueError, AxisError, ConcretizationError, ShapeError
 from ...ir import Shape, Value
 from ...symbolic_size import is_known, is_one, joint_shape, typical
 from ...tracing.array_values import as_value
@@ -341,6 +341,8 @@ def matrix_power(a: Any, n: Any) -> Any:
         raise ShapeError(f"matrix_power needs square matrices, not {x.shape}")
     try:
         power = operator.index(n)
+    except ConcretizationError:  # a TypeError, too
+        raise
     except TypeError:
         raise ArgumentTypeError("exponent must be an integer") from None
     if power == 0:

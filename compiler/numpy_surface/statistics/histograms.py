@@ -44,6 +44,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
         raise ShapeError(f"bincount needs a vector, not {values.type}")
     if values.dtype.kind not in "iub":
         raise ArgumentTypeError(f"bincount needs integers, not {values.type}")
+    refuse_values(np.less(minlength, 0), "'minlength' must not be negative")
     known = values.concrete()
     if known is None and not is_known(values.shape[0] == 0):
         return _bincount_as_computed(convert(values.value, INT64), weights, minlength)

@@ -10,7 +10,15 @@ from ...ir import Value
 from ...tracing.registry import implements
 from ...tracing.traced_array import TracedArray, wrap
 from ...value_ops import convert
-from ..ufuncs.reductions import NO_VALUE, finished_reduction, keeps_axes, out_dtype, root_of_squares
+from ..ufuncs.reductions import (
+    NO_VALUE,
+    finished_reduction,
+    keeps_axes,
+    out_dtype,
+    refuse_nothing,
+    root_of_squares,
+    some_axes,
+)
 from ..ufuncs.ufunc_calls import as_array
 from ..ufuncs.value_checks import refuse_values
 from .averages import one_ddof, quotient
@@ -37,7 +45,7 @@ for _name, _fill in (("sum", 0), ("prod", 1), ("cumsum", 0), ("cumprod", 1)):
     _as_the_plain_one(_name, _fill)
 
 
-def _extremum(name: str, fill: float) -> None:
+def _extremum(name: str, ufunc: Any, fill: float) -> None:
     plain = getattr(np, name)
 
     @implements(getattr(np, f"nan{name}"))
@@ -51,6 +59,8 @@ def _extremum(name: str, fill: float) -> None:
     ) -> Any:
         """NaN only where all entries are NaN."""
         x: Any = as_array(a)
+        if initial is NO_VALUE:
+            refuse_nothing(x.value, some_axes(axis, x.ndim), ufunc)
         worst = complex(fill, fill) if is_complex(x.dtype) else fill
         result: Any = plain(
             _without_nan(x, worst), axis=axis, keepdims=keeps_axes(keepdims), initial=initial, where=where
@@ -61,8 +71,8 @@ def _extremum(name: str, fill: float) -> None:
         return finished_reduction(result.value, out)
 
 
-_extremum("max", -np.inf)
-_extremum("min", np.inf)
+_extremum("max", np.fmax, -np.inf)
+_extremum("min", np.fmin, np.inf)
 
 
 def _index(name: str, fill: float) -> None:

@@ -13,14 +13,15 @@ import numpy as np
 from ...arguments.axes import axes_or_all
 from ...builder import bind_all
 from ...dtypes import FLOAT64, INT64, is_inexact
-from ...errors import ArgumentTypeError, ArgumentValueError
+from ...errors import ArgumentTypeError, ArgumentValueError, OutOfBoundsError
 from ...ir import Value
 from ...nesting import shown
+from ...symbolic_size import is_known
 from ...tracing.array_values import as_value
 from ...tracing.registry import implements
 from ...tracing.traced_array import TracedArray, wrap
 from ...tracing.traced_memory import contains_traced, is_traced
-from ...tracing.value_lengths import depends_on_values
+from ...tracing.value_lengths import depends_on_values, is_nothing
 from ...value_ops import concatenate, convert, full, gather, number
 from ..arrays.constructors import new_array
 from ..ufuncs.reductions import Axes, finished_reduction, in_one_axis, keeps_axes
@@ -117,6 +118,21 @@ def _with_nan_appended(ordered: Value) -> Value:
 # ---- quantiles ---------------------------------------------------------------------------------------
 
 
+def _refuse_no_entries(line: Value, method: str, q: Any, *, is_weighted: bool) -> None:
+    """Raise NumPy's error where a quantile has no entries. It looks for NaN in the last entry; in dtypes without NaN,
+    it looks for the entries of the quantiles, if there are any."""
+    if is_weighted or is_inexact(line.dtype):
+        problem = "index -1 is out of bounds for axis 0 with size 0"
+    elif is_known(q.size == 0):
+        return
+    elif method in _EXACT_PLACES - {"linear"}:
+        problem = "cannot do a non-empty take from an empty axes."
+    else:
+        problem = "index 0 is out of bounds for axis 0 with size 0"
+    if is_nothing(line.shape[-1], f"IndexError({problem!r})"):
+        raise OutOfBoundsError(problem)
+
+
 def _interpolated(line: Value, q: Any, method: str, weak: bool) -> Any:
     """Quantiles along the last axis, which is removed; the axes of q come first."""
     length = line.shape[-1]
@@ -136,6 +152,8 @@ def _interpolated(line: Value, q: Any, method: str, weak: bool) -> Any:
 def _interpolated_present(line: Value, q: Any, method: str, weak: bool) -> Any:
     """Like `_interpolated`, over the entries that are not NaN, whose number differs between lines."""
     ordered = sorted_lines(line)
+    if depends_on_values(line.shape[-1]):
+        ordered = _with_nan_appended(ordered)
     count = _present(line)
     q = np.reshape(as_array(q), (*np.shape(q), *(1,) * (line.ndim - 1)))
     wide_count = count.astype(q.dtype) if q.dtype.kind == "f" else count
@@ -247,12 +265,14 @@ def _quantile(name: str, scale: int, *, ignore_nan: bool) -> None:
         fractions = _fractions(q, scale)
         axes = axes_or_all(axis, x.ndim)
         line = in_one_axis(x, axes)
+        if not ignore_nan:
+            _refuse_no_entries(line, method, fractions, is_weighted=weights is not None)
         if weights is not None:
             if method != "inverted_cdf":
                 raise ArgumentValueError(f"only method 'inverted_cdf' supports weights, not {shown(method)}")
             w: Any = np.broadcast_to(matching_weights(wrap(x), as_array(weights), axis), x.shape)
             result = _weighted(line, in_one_axis(w.value, axes), fractions, ignore_nan)
-        elif not (depends_on_values(line.shape[-1]) and is_inexact(line.dtype)) and not line.shape[-1]:
+        elif ignore_nan and not depends_on_values(line.shape[-1]) and not line.shape[-1]:
             dtype = line.dtype if is_inexact(line.dtype) else np.dtype(np.float64)
             result = as_array(np.full((*np.shape(q), *line.shape[:-1]), np.nan, dtype))
         elif ignore_nan and is_inexact(x.dtype):
@@ -344,6 +364,8 @@ def nanmedian(
             nothing = wrap(line)[..., :0].sum(-1) / 0
         return _with_kept_axes(nothing, 0, x, axes, out, keepdims)
     ordered = sorted_lines(line)
+    if depends_on_values(line.shape[-1]):
+        ordered = _with_nan_appended(ordered)
     lower = _entries_of_each(ordered, (count - 1) // 2)
     upper = _entries_of_each(ordered, np.minimum(count // 2, line.shape[-1] - 1))
     both: Any = np.mean(np.stack([lower, upper]), axis=0)

@@ -266,6 +266,13 @@ def in_one_axis(x: Value, axes: Axes) -> Value:
     return reshape(transpose(x, (*rest, *sorted(axes))), shape)
 
 
+def refuse_nothing(x: Value, axes: Axes, ufunc: Any) -> None:
+    """Raise NumPy's error where a reduction without an identity has no entries to combine."""
+    problem = f"zero-size array to reduction operation {ufunc.__name__} which has no identity"
+    if is_nothing(count_along(x.shape, axes), f"ValueError({problem!r})"):
+        raise ShapeError(problem)
+
+
 def _extremum(name: str, ufunc: Any) -> Any:
     def reduction(
         a: Any,
@@ -287,12 +294,9 @@ def _extremum(name: str, ufunc: Any) -> Any:
                 raise ShapeError(f"{name} with where= needs initial=: the mask may select nothing")
             x = choose(as_value(where), x, start)
         shape = x.shape
-        count = count_along(shape, axes)
-        problem = f"zero-size array to reduction operation {ufunc.__name__} which has no identity"
-        nothing = is_nothing(count, f"ValueError({problem!r})") if start is None else is_known(count == 0)
-        if nothing and start is None:
-            raise ShapeError(problem)
-        if nothing and start is not None:
+        if start is None:
+            refuse_nothing(x, axes, ufunc)
+        if start is not None and is_known(count_along(shape, axes) == 0):
             result = broadcast_to(start, tuple(dim for i, dim in enumerate(shape) if i not in axes))
         else:
             x = x if start is None else _with_something(x, start, axes)
@@ -321,6 +325,7 @@ implements(np.min, np.amin)(_extremum("min", np.minimum))
 def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> TracedArray:
     x = as_value(a)
     axes = some_axes(axis, x.ndim)
+    refuse_nothing(x, axes, np.maximum)
     top = finished_reduction(extreme("max", x, axes), out, x.shape, axes, keepdims)
     bottom = finished_reduction(extreme("min", x, axes), None, x.shape, axes, keepdims)
     return apply(np.subtract, top, bottom, out=out)  # type: ignore[no-any-return]

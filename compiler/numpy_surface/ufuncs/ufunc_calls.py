@@ -10,13 +10,14 @@ from ...builder import bind
 from ...dtypes import BOOL, DType, is_supported
 from ...errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError, UnsupportedFunctionError
 from ...errors.tracemill_error import text_of
-from ...ir import Shape, Value
+from ...ir import ArrayType, Shape, Value
 from ...memory_layout.layout import Layout, dense_layout, layout_of, row_major
 from ...memory_layout.result_layouts import direct_layout, elementwise_layout, joint_questions
 from ...nesting import shown
 from ...op import all_ops
 from ...symbolic_size import SymbolicSize, is_empty, is_known, is_one, joint_shape, same_shape
 from ...tracing.array_values import PYTHON_NUMBERS, as_value
+from ...tracing.exceptions.huge_arrays import refuse_huge
 from ...tracing.foreign_memory import ForeignMemory
 from ...tracing.outside.adoption import adopt_for_write
 from ...tracing.registry import REFUSED, UFUNCS
@@ -50,9 +51,15 @@ def call_ufunc(ufunc: Any, method_name: str, inputs: tuple[Any, ...], kwargs: di
         if kwargs:
             return apply(ufunc, *inputs, **kwargs)
         if _depends_on_types(ufunc):
-            return repeated(_without_options, ufunc, *inputs)
-        return _without_options(ufunc, *inputs)
-    return METHODS_OF_UFUNCS[method_name](ufunc, *inputs, **kwargs)
+            result = repeated(_without_options, ufunc, *inputs)
+        else:
+            result = _without_options(ufunc, *inputs)
+        _refuse_huge_result(result, inputs)
+        return result
+    result = METHODS_OF_UFUNCS[method_name](ufunc, *inputs, **kwargs)
+    if method_name == "outer":
+        _refuse_huge_result(result, inputs)
+    return result
 
 
 UFUNCS["call"] = call_ufunc
@@ -63,6 +70,13 @@ def _depends_on_types(ufunc: Any) -> bool:
     """Whether what a ufunc of arrays records does not depend on known elements, as for the exponents of powers."""
     is_one_op = ufunc is np.matmul or ufunc not in UFUNCS
     return is_one_op and _has_one_result(ufunc) and _is_numpys(ufunc) and ufunc.__name__ not in _POWERS
+
+
+def _refuse_huge_result(result: Any, inputs: Sequence[Any]) -> None:
+    """Raise NumPy's error where arrays that are broadcast give one that no machine can hold. Computed together with
+    what reads it, it would need no memory, but endless time."""
+    if is_traced(result) and not any(same_shape(result.shape, getattr(x, "shape", ())) for x in inputs):
+        refuse_huge(ArrayType(result.dtype, result.shape))
 
 
 def _without_options(ufunc: Any, *inputs: Any) -> Any:

@@ -14,7 +14,7 @@ FAMILY = "creation"
 
 def _iota_type(length: int, dtype: DType) -> ArrayType:
     if length < 0:
-        raise ShapeError(f"iota of {length} elements")
+        raise ShapeError("negative dimensions are not allowed")
     if dtype == BOOL:
         raise DTypeError("iota is not defined for bool")
     return ArrayType(dtype, (length,))

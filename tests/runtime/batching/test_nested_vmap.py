@@ -49,7 +49,7 @@ def test_shapes_inside_are_logical() -> None:
 
 
 def test_range_errors_speak_of_the_logical_array() -> None:
-    with pytest.raises(IndexError, match="axis 2 is out of bounds for an array of dimension 2"):
+    with pytest.raises(IndexError, match="axis 2 is out of bounds for array of dimension 2"):
         tm.vmap(lambda x: x.sum(axis=2))(np.ones((4, 2, 3)))
     with pytest.raises(IndexError, match="index 3 is out of bounds for axis 1 with size 3"):
         tm.vmap(lambda x: x[0, 3])(np.ones((4, 2, 3)))

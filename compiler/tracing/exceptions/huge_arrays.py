@@ -9,10 +9,10 @@ from ...builder import bind_all
 from ...dtypes import FLOAT64, INT64
 from ...ir import ArrayType, Value
 from ...symbolic_size import HUGE, SymbolicSize
-from ...tracing.trace import Trace, current_trace
-from ...tracing.value_lengths import depends_on_values
-from ...tracing.values_in_call import guarded_truth, sizes_of_arguments, value_in_call
 from ...value_ops import greater_equal, multiply, number
+from ..trace import Trace, current_trace
+from ..value_lengths import depends_on_values
+from ..values_in_call import guarded_truth, sizes_of_arguments, value_in_call
 
 _ERROR: Final = "MemoryError('Unable to allocate a new array')"
 
