@@ -13,6 +13,7 @@ import optree
 
 from ..compiler.arguments.leaves import NAMESPACE, argument_names
 from ..compiler.errors import ForeignArrayError
+from ..compiler.labelled.classes import LabelledDataError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -50,7 +51,7 @@ def entered(args: Any, kwargs: Any) -> tuple[Any, Any, Callable[[Any], Any]] | N
     call: Any = (args, kwargs)
     try:
         leaves, tree = optree.tree_flatten(call, namespace=NAMESPACE)
-    except RecursionError:  # refused with its name later
+    except (RecursionError, LabelledDataError):  # refused with its name later
         return None
     kinds = list(map(_library_of, map(type, leaves)))
     if not any(kinds):

@@ -66,7 +66,8 @@ def detached(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, I
     """Arguments without indices, and these; None if no argument has one."""
     call: Any = (args, kwargs)
     try:
-        leaves, tree = optree.tree_flatten(call, is_leaf=is_labelled, namespace=NAMESPACE)
+        with naming_bad_columns(call):
+            leaves, tree = optree.tree_flatten(call, is_leaf=is_labelled, namespace=NAMESPACE)
     except RecursionError:
         refuse_deep_nesting(named(args, kwargs))
         raise

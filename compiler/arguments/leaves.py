@@ -58,9 +58,12 @@ def naming_bad_columns(call: Any, root: str = "") -> Generator[None]:
     try:
         yield
     except LabelledDataError as error:
-        leaves, tree = optree.tree_flatten(call, is_leaf=is_labelled, namespace=NAMESPACE)
+        data = error.data
+        leaves, tree = optree.tree_flatten(
+            call, is_leaf=lambda x: x is data or is_labelled(x), namespace=NAMESPACE
+        )
         named = zip(path_names(tree, root) if root else argument_names(tree), leaves, strict=True)
-        path = next((name for name, leaf in named if leaf is error.data), "an argument")
+        path = next((name for name, leaf in named if leaf is data), "an argument")
         raise DTypeError(f"{path}: {error}") from None
 
 
@@ -83,7 +86,7 @@ def flattened(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[
 
 
 def has_labelled_classes() -> bool:
-    """Whether pandas has been loaded. Its classes are containers from then on."""
+    """Whether pandas has been loaded. Its classes, and those of xarray, are containers from then on."""
     for name in WAITED_FOR:
         if name in sys.modules:
             from ..labelled.pandas_objects import register_loaded
@@ -179,7 +182,7 @@ def remedy_for(leaf: Any) -> str:
     if isinstance(leaf, ForeignArray):
         return f": {COMPILE_OR_COPY}"
     name = type(leaf).__name__
-    if is_dataclass(leaf):
+    if is_dataclass(leaf) or hasattr(type(leaf), "__attrs_attrs__"):
         return f". Register the class once, tm.register_dataclass({name}), or use a dict"
     if hasattr(leaf, "__dict__") and not callable(leaf):
         return (

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 CONVERTERS: Final[dict[type[Any], Callable[[Any], Any]]] = {}
 """By the classes of pandas, and those for functions that are traced: what an object is in such a function."""
-WAITED_FOR: Final = {"pandas"}
+WAITED_FOR: Final = {"pandas", "xarray"}
 """Modules whose objects become containers once they are loaded."""
 
 
@@ -27,6 +27,5 @@ def as_labelled(x: Any) -> Any:
     return CONVERTERS[type(x)](x)
 
 
-def memory_of(x: Any) -> tuple[Any, ...]:
-    """The arrays that hold a Series or a DataFrame of pandas: other ones once a column has been replaced."""
-    return tuple(block.values for block in x._mgr.blocks), *x._mgr.axes
+MEMORY: Final[dict[type[Any], Callable[[Any], tuple[Any, ...]]]] = {}
+"""By the classes of libraries: the arrays that hold an object: other ones once a column has been replaced."""

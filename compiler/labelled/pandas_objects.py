@@ -10,10 +10,21 @@ import optree
 
 from ..dtypes import is_supported
 from ..tracing.traced_memory import is_traced
-from .classes import CONVERTERS, WAITED_FOR, LabelledDataError
+from .classes import CONVERTERS, MEMORY, WAITED_FOR, LabelledDataError
 from .frame import Frame, FrameForm, Places
 from .labels import KnownLabels
 from .series import Series, SeriesForm
+from .xarray_objects import (
+    ArrayForm,
+    Unfilled,
+    build_array,
+    build_set,
+    flatten_array,
+    flatten_set,
+    flatten_unfilled,
+    memory_of_array,
+    memory_of_set,
+)
 
 _lock = Lock()
 
@@ -41,7 +52,22 @@ def register_loaded(namespace: str) -> None:
             CONVERTERS.update(
                 {pandas.Series: series_of, pandas.DataFrame: frame_of, Series: _itself, Frame: _itself}
             )
+            MEMORY.update(dict.fromkeys((pandas.Series, pandas.DataFrame), _memory_of))
             WAITED_FOR.discard("pandas")
+        if "xarray" in WAITED_FOR and (xarray := _loaded("xarray", "Dataset")):
+            _register(xarray.DataArray, flatten_array, build_array, namespace)
+            _register(xarray.Dataset, flatten_set, build_set, namespace)
+            _register(Unfilled, flatten_unfilled, _build_again, namespace)
+            MEMORY.update({xarray.DataArray: memory_of_array, xarray.Dataset: memory_of_set})
+            WAITED_FOR.discard("xarray")
+
+
+def _build_again(form: Any, children: Sequence[Any]) -> Any:
+    return build_array(form, children) if isinstance(form, ArrayForm) else build_set(form, children)
+
+
+def _memory_of(x: Any) -> tuple[Any, ...]:
+    return tuple(block.values for block in x._mgr.blocks), *x._mgr.axes
 
 
 def _itself(x: Any) -> Any:

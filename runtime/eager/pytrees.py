@@ -50,17 +50,17 @@ def register_pytree(
 
 
 def register_dataclass(cls: type[T], *, static: Sequence[str] = ()) -> type[T]:
-    """Make objects of a dataclass containers of their fields. Works as a decorator.
+    """Make objects of a dataclass, or of a class of attrs, containers of their fields. Works as a decorator.
 
     Args:
-        cls: a dataclass.
+        cls: a dataclass, or a class that `attrs.define` or `attr.s` has made.
         static: fields that are settings rather than data: hashable, never traced, part of the structure.
 
     Returns:
         `cls`.
 
     Raises:
-        TransformTypeError: (a TypeError) `cls` is not a dataclass.
+        TransformTypeError: (a TypeError) `cls` is neither.
         TransformArgumentError: (a ValueError) `cls` is a container already, or has no such field.
 
     >>> @register_dataclass
@@ -73,15 +73,18 @@ def register_dataclass(cls: type[T], *, static: Sequence[str] = ()) -> type[T]:
     Point(x=np.float64(3.0), y=np.float64(2.0))
     """
     _check_class("register_dataclass", cls)
-    if not dataclasses.is_dataclass(cls):
+    if dataclasses.is_dataclass(cls):
+        fields = [field.name for field in dataclasses.fields(cls)]
+    elif hasattr(cls, "__attrs_attrs__"):
+        fields = [field.name for field in getattr(cls, "__attrs_attrs__")]  # noqa: B009
+    else:
         raise TransformTypeError(
-            f"register_dataclass: {cls.__name__} is not a dataclass: use register_pytree"
+            f"register_dataclass: {cls.__name__} is neither a dataclass nor a class of attrs: use register_pytree"
         )
     named: Any = static
     static = tuple(named) if isinstance(named, Iterable) and not isinstance(named, str) else (named,)
     if not all(isinstance(name, str) for name in static):
         raise TransformTypeError(f"register_dataclass: static must be names of fields, not {shown(static)}")
-    fields = [field.name for field in dataclasses.fields(cls)]
     unknown = [name for name in static if name not in fields]
     if unknown:
         raise TransformArgumentError(

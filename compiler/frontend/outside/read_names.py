@@ -22,7 +22,7 @@ from ...callers.number_code import NumberFunctions
 from ...callers.qualified_names import is_inside_converted
 from ...callers.user_code import HOOKS, is_users
 from ...dtypes import Array
-from ...labelled.classes import is_labelled, memory_of
+from ...labelled.classes import MEMORY
 from ...tracing.outside.entries import Entries, became, is_same
 from ...tracing.traced_memory import is_traced
 
@@ -167,9 +167,9 @@ def note_reached(function: Any, arguments: Iterable[tuple[str, Any]] = ()) -> No
 
 
 def note_table(text: str, x: Any) -> None:
-    """Note the memory of a Series or a DataFrame of pandas, whose columns may be replaced."""
-    if (found := REACHED.get()) is not None and is_labelled(x):
-        found.note(ReadName(f"the data of {text}", memory_of, x, memory_of(x)))
+    """Note the memory of an object of pandas or xarray, whose columns may be replaced."""
+    if (found := REACHED.get()) is not None and (read := MEMORY.get(type(x))) is not None:
+        found.note(ReadName(f"the data of {text}", read, x, read(x)))
 
 
 def note_attributes(x: Any, names: Iterable[str]) -> None:

@@ -462,7 +462,9 @@ def test_own_containers_are_registered_once_and_only_classes_are() -> None:
         tm.register_pytree(Interval, lambda i: ((), None), lambda _, ends: Interval(0, 0))
     with pytest.raises(TypeError, match="register_pytree: expected a class, not int"):
         tm.register_pytree(3, lambda i: ((), None), lambda _, ends: 3)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="Interval is not a dataclass: use register_pytree"):
+    with pytest.raises(
+        TypeError, match="Interval is neither a dataclass nor a class of attrs: use register_pytree"
+    ):
         tm.register_dataclass(Interval)
 
 
