@@ -133,7 +133,7 @@ def test_steps_in_which_examples_differ_follow_those_that_are_the_same_in_all() 
     weights = [2.0]  # may be changed, as far as can be told
 
     def f(x: Any, **limit: int) -> Any:
-        return tm.while_loop(lambda c: c < 30, lambda c: c * x * weights[0], 1.0, **limit)
+        return tm.while_loop(lambda c: c < 30, lambda c: c * x * weights.copy().pop(), 1.0, **limit)
 
     assert list(map(f, X)) == [32, 64, 36]
     np.testing.assert_array_equal(tm.vmap(f)(X), [32, 64, 36])

@@ -5,6 +5,7 @@ import heapq
 import io
 import itertools
 import operator
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -100,7 +101,46 @@ def in_a_default() -> Callable[[], float]:
     return count
 
 
+def by_a_kept_method() -> Callable[[], float]:
+    entries: list[int] = []
+    add = entries.append
+
+    def count() -> float:
+        add(1)
+        return len(entries)
+
+    return count
+
+
+class Tally:
+    __slots__ = ("entries",)
+
+    def __init__(self) -> None:
+        self.entries: list[int] = []
+
+    def count(self) -> float:
+        self.entries.extend([1])
+        return len(self.entries)
+
+
+def in_slots() -> Callable[[], float]:
+    return Tally().count
+
+
+def by_a_found_method() -> Callable[[], float]:
+    entries: list[int] = []
+
+    def count() -> float:
+        getattr(entries, "app" + "end")(1)
+        return len(entries)
+
+    return count
+
+
 COUNTERS = (
+    by_a_kept_method,
+    in_slots,
+    by_a_found_method,
     extended_by_name,
     kept_in_a_heap,
     inserted_in_order,
@@ -151,3 +191,23 @@ def test_what_a_step_returns_keeps_its_value_when_a_later_step_writes_to_it() ->
     np.testing.assert_array_equal(f(X), wanted)
     np.testing.assert_array_equal(tm.jvp(f, (X,), (np.ones(3),))[0], wanted)
     np.testing.assert_array_equal(tm.vmap(f)(np.stack([X, X])), [wanted, wanted])
+
+
+def test_containers_that_no_code_changes_leave_a_loop_one_step_of_a_graph() -> None:
+    weights: dict[str, Any] = {"w": np.full(3, 2.0), "b": [np.ones(3)]}
+    frames: set[int] = set()
+
+    def step(total: Any, entry: Any) -> Any:
+        return np.tanh(weights["w"] * total + weights["b"][0] * entry), total[0]
+
+    def watched(frame: Any, event: str, arg: Any) -> None:
+        if event == "call" and frame.f_code.co_name == "step":
+            frames.add(len(frames))
+
+    before = sys.getprofile()
+    sys.setprofile(watched)
+    try:
+        tm.grad(tm.checkpoint(lambda x: np.sum(tm.scan(step, np.zeros(3), x)[1])))(np.ones(50))
+    finally:
+        sys.setprofile(before)
+    assert 1 <= len(frames) <= 2
