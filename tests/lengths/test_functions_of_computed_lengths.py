@@ -328,6 +328,13 @@ def test_an_index_beyond_the_end_is_an_error_as_in_numpy() -> None:
         for function in (deleted, inserted):
             with pytest.raises(IndexError, match="out of bounds"):
                 function(X, places)
+    for place in (np.int64(8), np.int64(-8)):
+        with pytest.raises(IndexError) as expected:
+            np.delete(X, place)
+        for function in (deleted, inserted):
+            with pytest.raises(IndexError) as found:
+                function(X, place)
+            assert str(found.value).split("\n")[0] == str(expected.value)
 
 
 def test_indices_of_a_computed_number_are_checked() -> None:

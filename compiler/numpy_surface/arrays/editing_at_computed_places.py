@@ -86,7 +86,7 @@ def _in_range(at: Value, length: Any, last: Any, axis: int, function: str) -> Va
     outside = logical_or(less(at, -length), greater(at, last))
     none = np.iinfo(np.int64).min
     wrong = np.max(wrap(where(outside, at, none)), initial=none)
-    message = f"{function}: index {{}} is out of bounds for axis {axis} with size {{}}"
+    message = f"index {{}} is out of bounds for axis {axis} with size {{}}"
     refuse_values(wrong != none, message, IndexError, shown_values=[wrong, wrap(as_value(length))])
     at = where(less(at, 0), add(at, length), at)
     return elementwise("clip", at, 0, max_expr(last, 0))

@@ -219,7 +219,7 @@ def _refuse_negative_power(x: Value, y: Value) -> None:
         return
     known = require_trace().concrete(y)
     if known is not None and (known < 0).any():
-        raise ArgumentValueError("integers to negative integer powers are not allowed: use a floating base")
+        raise ArgumentValueError("Integers to negative integer powers are not allowed.")
 
 
 def compared(op: str, x: Value, y: Value) -> Value:

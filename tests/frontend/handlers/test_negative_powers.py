@@ -126,3 +126,10 @@ def test_a_mask_keeps_negative_exponents_away(backend: str) -> None:
         compiled = tm.compile(function, backend=backend)
         for k in EXPONENTS:
             np.testing.assert_array_equal(compiled(k), function(k))
+
+
+def test_a_known_negative_power_has_numpys_text() -> None:
+    with pytest.raises(ValueError, match=r"^Integers to negative integer powers are not allowed\.$"):
+        ROW**-1
+    with pytest.raises(ValueError, match=r"^Integers to negative integer powers are not allowed\.(\n|$)"):
+        tm.compile(lambda k: k**-1)(ROW)
