@@ -10,6 +10,7 @@ from ...compiler.arguments.option_checks import is_int
 from ...compiler.errors import TransformArgumentError, TreeMismatchError
 from ...compiler.frontend.program import Argument, Static
 from ...compiler.ir import ArrayType
+from ...compiler.labelled.classes import CONVERTERS, MEMORY
 from ...compiler.nesting import refusing_deep_nesting, shown
 from ...compiler.symbolic_size import SymbolicSize
 from ...compiler.tracing.foreign_memory import is_outside
@@ -44,6 +45,8 @@ class BatchArguments:
             self._checked(dim, leaf, name)
             for dim, leaf, name in zip(given, self.leaves, self.names, strict=True)
         ]
+        if MEMORY and any(self.dims):
+            self._check_labels()
         self.size = self._size(axis_size)
 
     def _check_out_dims(self) -> None:
@@ -119,6 +122,15 @@ class BatchArguments:
             )
         return int(dim) % int(leaf.ndim)
 
+    def _check_labels(self) -> None:
+        """Labels belong to an example only if the axis of the examples is the first one."""
+        for dim, is_labelled, name in zip(self.dims, _of_labelled(self.tree), self.names, strict=True):
+            if dim and is_labelled:
+                raise TransformArgumentError(
+                    f"{self.where}: {name} has dim {dim}, but an example gets its labels only if the examples come "
+                    "first: pass df.T, x.transpose(…) of a DataArray, or x.to_numpy()"
+                )
+
     def _size(self, axis_size: int | None) -> int:
         leaves = zip(self.names, self.leaves, self.dims, strict=True)
         sizes = {name: leaf.shape[dim] for name, leaf, dim in leaves if dim is not None}
@@ -141,6 +153,13 @@ class BatchArguments:
             _example(leaf, name, dim) if is_array(leaf) else Static(leaf)
             for leaf, name, dim in zip(self.leaves, self.names, self.dims, strict=True)
         ]
+
+
+def _of_labelled(tree: Any) -> list[bool]:
+    """For each leaf, whether an object of pandas or xarray holds it."""
+    if tree.is_leaf() or tree.type in MEMORY or tree.type in CONVERTERS:
+        return [not tree.is_leaf()] * tree.num_leaves
+    return [found for child in tree.children() for found in _of_labelled(child)]
 
 
 def _is_dim(dim: Any) -> bool:

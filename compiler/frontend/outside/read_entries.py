@@ -13,6 +13,7 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from ...dtypes import Array, is_supported
+from ...labelled.classes import MEMORY
 from ...tracing.outside.code_names import CodeNames
 from ...tracing.outside.object_walk import ObjectWalk
 from ...tracing.outside.place import Place
@@ -54,6 +55,7 @@ def entries_read(walk: ObjectWalk, found: ReadNames) -> Iterator[ReadName]:
         is_namespace = isinstance(x, dict) and "__builtins__" in x and not found.runs_as_written
         if not (is_namespace or mentioned.only_appends(path)) and mentioned.leads(way):
             yield ReadName(path, entries, x, entries.held)
+            yield from _tables_in(path, x)
     for (
         function
     ) in walk.functions:  # another one under the name of the outermost is not the one that is compiled
@@ -62,6 +64,16 @@ def entries_read(walk: ObjectWalk, found: ReadNames) -> Iterator[ReadName]:
     for place in walk.slots:
         if id(place.holder) not in walk.ways and _is_compared(place, found) and mentioned.leads(place.way):
             yield ReadName(place.path, *_reader(place), place.value)
+
+
+def _tables_in(path: str, container: Any) -> Iterator[ReadName]:
+    """The memory of objects of pandas and xarray in a container, whose columns may be replaced."""
+    if not MEMORY or not isinstance(container, dict | list | tuple):
+        return
+    items = container.items() if isinstance(container, dict) else enumerate(container)
+    for key, x in list(items):
+        if (read := MEMORY.get(type(x))) is not None:
+            yield ReadName(f"the data of {path}[{key!r}]", read, x, read(x))
 
 
 def asks_identity(walk: ObjectWalk | None, found: ReadNames) -> bool:

@@ -170,6 +170,9 @@ def note_table(text: str, x: Any) -> None:
     """Note the memory of an object of pandas or xarray, whose columns may be replaced."""
     if (found := REACHED.get()) is not None and (read := MEMORY.get(type(x))) is not None:
         found.note(ReadName(f"the data of {text}", read, x, read(x)))
+    elif MEMORY and type(x) is tuple:
+        for place, item in enumerate(x):
+            note_table(f"{text}[{place}]", item)
 
 
 def note_attributes(x: Any, names: Iterable[str]) -> None:

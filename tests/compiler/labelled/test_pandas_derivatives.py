@@ -7,7 +7,12 @@ import pandas as pd
 import pytest
 
 import tracemill as tm
-from tracemill.compiler.errors import NonScalarOutputError, TransformTypeError, TreeMismatchError
+from tracemill.compiler.errors import (
+    NonScalarOutputError,
+    TransformArgumentError,
+    TransformTypeError,
+    TreeMismatchError,
+)
 
 FRAME: Final = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [4.0, 5.0, 6.0]}, index=["x", "y", "z"])
 SERIES: Final = FRAME["a"]
@@ -69,6 +74,14 @@ def test_a_batch_of_a_data_frame_is_its_rows() -> None:
     np.testing.assert_allclose(tm.compile(tm.vmap(product))(FRAME), expected)
     slopes = tm.vmap(tm.grad(product))(FRAME)
     np.testing.assert_allclose(slopes, FRAME[["b", "a"]].to_numpy() + 1)
+
+
+def test_a_batch_of_columns_is_refused_as_their_labels_would_be_those_of_a_row() -> None:
+    for data in (FRAME, {"k": FRAME}):
+        with pytest.raises(TransformArgumentError, match=r"args\[0\].* has dim 1.*pass df\.T"):
+            tm.vmap(lambda column: 0.0, 1)(data)
+    np.testing.assert_allclose(tm.vmap(lambda column: column["x"] * column.sum())(FRAME.T), [6.0, 60.0])
+    np.testing.assert_allclose(tm.vmap(np.sum, 1)(FRAME.to_numpy()), [6.0, 15.0])
 
 
 def test_a_jacobian_is_an_array() -> None:

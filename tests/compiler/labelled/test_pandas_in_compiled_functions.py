@@ -3,6 +3,7 @@
 import pickle
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -156,3 +157,31 @@ def test_changes_of_data_from_outside_are_seen() -> None:
     assert found() == [8, 8, 7.5, 6, 6]
     series = series + 1
     assert found() == [8, 8, 7.5, 7, 7]
+
+
+@pytest.mark.parametrize("kind", ["dict", "list", "tuple", "attribute", "dict in an attribute"])
+def test_a_column_that_is_replaced_is_seen_wherever_the_data_frame_is(kind: str) -> None:
+    data = pd.DataFrame({"a": [1.0, 2.0]})
+    holder = SimpleNamespace(data=data, more={"k": data})
+    table, row, pair = {"k": data}, [data], (data,)
+    functions: dict[str, Callable[[Any], Any]] = {
+        "dict": lambda x: x * table["k"]["a"].to_numpy(),
+        "list": lambda x: x * row[0]["a"].to_numpy(),
+        "tuple": lambda x: x * pair[0]["a"].to_numpy(),
+        "attribute": lambda x: x * holder.data["a"].to_numpy(),
+        "dict in an attribute": lambda x: x * holder.more["k"]["a"].to_numpy(),
+    }
+    f = tm.compile(functions[kind])
+    np.testing.assert_array_equal(f(np.ones(2)), [1.0, 2.0])
+    data["a"] = [7.0, 8.0]
+    np.testing.assert_array_equal(f(np.ones(2)), [7.0, 8.0])
+
+
+def test_control_flow_on_labelled_data() -> None:
+    def grow(s: Any) -> Any:
+        while s.sum() < 100:
+            s = s * 1.5
+        return s if s.max() > 60 else -s
+
+    for data in (pd.Series([1.0, 2.0], index=["a", "b"]), pd.Series([1.0, 80.0], index=["c", "d"])):
+        pd.testing.assert_series_equal(tm.compile(grow)(data), grow(data))

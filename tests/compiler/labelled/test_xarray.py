@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 
 import tracemill as tm
-from tracemill.compiler.errors import DTypeError, TreeMismatchError
+from tracemill.compiler.errors import DTypeError, TransformArgumentError, TreeMismatchError
 
 FIELD: Final = xr.DataArray(
     [[1.5, np.nan, 3.0], [4.0, 5.0, -6.0]],
@@ -78,6 +78,13 @@ def test_an_example_of_a_batch_has_the_other_dims() -> None:
     field = FIELD.fillna(0.0)
     np.testing.assert_allclose(tm.vmap(lambda a: a.sum("lon").data)(field), field.sum("lon"))
     np.testing.assert_allclose(tm.vmap(lambda a: a.sel(lon="b").data * 2)(field), 2 * field.sel(lon="b"))
+
+
+def test_a_batch_along_another_axis_is_refused() -> None:
+    with pytest.raises(TransformArgumentError, match=r"args\[0\] has dim 1.*x\.transpose"):
+        tm.vmap(lambda a: a.sum().data, 1)(FIELD)
+    found = tm.vmap(lambda a: a.sel(lat=10.0).data)(FIELD.transpose("lon", "lat"))
+    np.testing.assert_array_equal(found, FIELD.sel(lat=10.0))
 
 
 def test_other_coordinates_are_another_variant_and_results_have_them() -> None:
