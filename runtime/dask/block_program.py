@@ -17,6 +17,7 @@ from ..artifact.loaded_function import LoadedFunction
 from ..artifact.loading import read_artifact
 from ..environment import usual_backend
 from ..machine.toolchain import toolchain
+from .one_compiler import alone_on_this_machine
 
 _MOST_LOADED: Final = 256
 """Programs that a process keeps ready to run; those that were not used for the longest time go first."""
@@ -42,8 +43,13 @@ class BlockProgram:
 def run_blocks(program: BlockProgram, *blocks: Any) -> tuple[Any, ...]:
     """All results of a program, as arrays."""
     arrays = [block if type(block) in PYTHON_NUMBERS else _array(block) for block in blocks]
-    function = _PROGRAMS.get(program, tuple(map(np.shape, arrays)))
-    return tuple(map(np.asarray, function(*arrays)))
+    loaded = _PROGRAMS.get(program, tuple(map(np.shape, arrays)))
+    if loaded.has_run:
+        return tuple(map(np.asarray, loaded.function(*arrays)))
+    with alone_on_this_machine(program.digest):
+        results = tuple(map(np.asarray, loaded.function(*arrays)))
+    loaded.has_run = True
+    return results
 
 
 def _array(block: Any) -> np.ndarray[Any, Any]:
@@ -64,27 +70,36 @@ def array_of(results: tuple[Any, ...], number: int) -> Any:
     return found if found.ndim else found[()]
 
 
+@dataclass(slots=True)
+class _Loaded:
+    """A program that this process has read."""
+
+    function: LoadedFunction
+    has_run: bool = False
+    """Whether it is compiled."""
+
+
 class _LoadedPrograms:
     """The programs that this process has loaded, so that a task costs a look-up."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._functions: OrderedDict[tuple[str, tuple[Shape, ...]], LoadedFunction] = OrderedDict()
+        self._functions: OrderedDict[tuple[str, tuple[Shape, ...]], _Loaded] = OrderedDict()
         self._has_warned = False
 
-    def get(self, program: BlockProgram, shapes: tuple[Shape, ...]) -> LoadedFunction:
+    def get(self, program: BlockProgram, shapes: tuple[Shape, ...]) -> _Loaded:
         """The function for these shapes."""
         key = program.digest, shapes
         with self._lock:
-            function = self._functions.get(key)
-            if function is None:
+            loaded = self._functions.get(key)
+            if loaded is None:
                 bundle = io.BytesIO(program.bundles[shapes])
-                function = read_artifact(bundle, program.name).function(backend=self._backend(program))
-                self._functions[key] = function
+                loaded = _Loaded(read_artifact(bundle, program.name).function(backend=self._backend(program)))
+                self._functions[key] = loaded
             self._functions.move_to_end(key)
             while len(self._functions) > _MOST_LOADED:
                 self._functions.popitem(last=False)
-        return function
+        return loaded
 
     def _backend(self, program: BlockProgram) -> str:
         """The program's backend, or NumPy, with one warning, if C was wanted and there is no compiler."""

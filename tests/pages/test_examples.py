@@ -54,6 +54,15 @@ RUNS = {
         at_least={r"(\S+) % of the test images": 85, r"noise scale after:  (\S+)": 1},
         is_slow=True,
     ),
+    "newton_on_dask": Example(
+        ("--rows", "40_000", "--block", "5_000"),
+        at_most={
+            r"the same blocks agree to (\S+)": 1e-9,
+            r"found but for (\S+)": 0.1,
+            r"peak (\S+) MB": 1000,
+        },
+        is_slow=True,
+    ),
     "newton_cg": Example(
         ("--size", "16"),
         at_most={
