@@ -87,7 +87,7 @@ def flattened(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[
 
 def has_labelled_classes() -> bool:
     """Whether pandas has been loaded. Its classes, and those of xarray, are containers from then on."""
-    for name in WAITED_FOR:
+    for name in tuple(WAITED_FOR):  # another thread may register one
         if name in sys.modules:
             from ..labelled.pandas_objects import register_loaded
 

@@ -105,7 +105,7 @@ def series_of(x: Any) -> Series:
     """A Series of pandas."""
     if not _is_plain(x.dtype):
         raise _unsupported("the Series", x.dtype, "s", x)
-    return Series((x.to_numpy(),), SeriesForm(KnownLabels(x.index), x.name))
+    return Series((_read_only(x.to_numpy()),), SeriesForm(KnownLabels(x.index), x.name))
 
 
 def frame_of(x: Any) -> Frame:
@@ -117,13 +117,21 @@ def frame_of(x: Any) -> Frame:
             raise _unsupported(f"the column {name!r}", dtype, f"df[{name!r}]", x, drop)
     kinds = list(dict.fromkeys(dtypes))
     if len(kinds) <= 1:
-        arrays = (x.to_numpy(),) if kinds else (np.empty((len(x), 0)),)
+        arrays = (_read_only(x.to_numpy()),) if kinds else (np.empty((len(x), 0)),)
         places: Places = tuple((0, place) for place in range(len(dtypes)))
     else:
         numbers = {kind: [n for n, dtype in enumerate(dtypes) if dtype == kind] for kind in kinds}
-        arrays = tuple(x.iloc[:, numbers[kind]].to_numpy() for kind in kinds)
+        arrays = tuple(_read_only(x.iloc[:, numbers[kind]].to_numpy()) for kind in kinds)
         places = tuple((kinds.index(dtype), numbers[dtype].index(n)) for n, dtype in enumerate(dtypes))
     return Frame(arrays, FrameForm(KnownLabels(x.index), KnownLabels(x.columns), places))
+
+
+def _read_only(array: Any) -> Any:
+    """The array, or, with pandas before version 3, a view to which a function cannot write."""
+    if array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = False
+    return array
 
 
 def _is_plain(dtype: Any) -> bool:

@@ -127,7 +127,11 @@ def test_the_memory_of_a_data_frame_is_read_only() -> None:
 
     with pytest.raises(ReadOnlyError, match=r"args\[0\] is read-only"):
         tm.compile(writes)(FRAME)
+    mixed = FRAME.assign(n=[1, 2])  # its columns of one dtype are copied by pandas
+    with pytest.raises(ReadOnlyError, match=r"args\[0\]\['n'\] is read-only"):
+        tm.compile(lambda d: writes(d["n"]))(mixed)
     assert FRAME.iloc[0, 0] == 1.0
+    assert mixed["n"].iloc[0] == 1
 
 
 def test_a_column_that_is_missing_is_a_key_error() -> None:
