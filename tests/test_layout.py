@@ -172,6 +172,7 @@ SELDOM = {  # a first call with code on disk would take twice as long with these
     "tracemill.passes.simplification.masking",
     "tracemill.runtime.artifact.saving",
     "tracemill.runtime.compilation.ints_as_sizes",
+    "tracemill.runtime.compilation.pickling",
     "tracemill.runtime.compilation.symbolic_fallback",
     "tracemill.runtime.inspection.dump",
     "tracemill.runtime.inspection.lowered",

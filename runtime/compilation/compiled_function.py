@@ -4,8 +4,8 @@ import operator
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import update_wrapper
-from types import MethodType
+from functools import cached_property, update_wrapper
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from ...compiler.arguments.leaves import (
@@ -137,13 +137,20 @@ class CompiledFunction:
 
     def __reduce__(self) -> Any:
         """Pickled by name if the name leads here, otherwise by the wrapped function and the options."""
-        module = sys.modules.get(getattr(self, "__module__", ""))
-        found: Any = module
-        for part in getattr(self, "__qualname__", "").split("."):
-            found = getattr(found, part, None)
-        if found is self:
-            return self.__qualname__
-        return CompiledFunction, (self._function, self._options)
+        from .pickling import found_by_name
+
+        if found_by_name(getattr(self, "__module__", ""), getattr(self, "__qualname__", "")) is not self:
+            return CompiledFunction, (self._function, self._options)
+        if self.__module__ == "__main__" and isinstance(self._function, FunctionType):
+            return _unpickled, (self._portable, self._options)
+        return self.__qualname__
+
+    @cached_property
+    def _portable(self) -> Any:
+        """What `pickling` describes."""
+        from .pickling import portable_function
+
+        return portable_function(self._function, self.__qualname__)
 
     # ---- calling -------------------------------------------------------------------------------------
 
@@ -429,6 +436,13 @@ class CompiledFunction:
                 return self.lower(*args, **kwargs)
         sizes = variant.sizes(called)
         return self._compiler.lowered(called, SymbolicCall(variant.symbolic, sizes) if sizes else None)
+
+
+def _unpickled(function: Any, options: Options) -> CompiledFunction:
+    """The compiled function of this process's main module, or one of a copied function."""
+    from .pickling import holder_of
+
+    return holder_of(function) or CompiledFunction(function, options)
 
 
 def _hold_sizes(
