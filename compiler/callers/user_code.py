@@ -26,10 +26,11 @@ _CALLING = join(PACKAGE, "compiler", "frontend", "conversion.py")
 """What calls the user's functions, also those that are not converted."""
 _DEBUGGERS = frozenset({"bdb", "pydevd", "_pydevd_bundle", "debugpy"})
 """Modules that stop in the user's code and show its variables. Most debuggers are based on `bdb`."""
+_SCIPY = join(dirname(dirname(np.__file__)), "scipy", "")
 _INTERNAL = (
     *_OWN,
     join(dirname(np.__file__), ""),
-    join(dirname(dirname(np.__file__)), "scipy", ""),
+    _SCIPY,
     OPTREE,
     functools.__file__,
     "<__array_function__",
@@ -152,11 +153,13 @@ OPERATORS: ContextVar[bool] = ContextVar("operators", default=False)
 
 
 def line_of_raise(error: BaseException) -> Location | None:
-    """Where a `raise` or `assert` in the user's code raised an error; None if something else raised it."""
+    """Where a `raise` or `assert` in the user's code or in SciPy's, which may be converted, raised an error; None if
+    something else raised it."""
     last = last_step(error)
-    if last is None or is_library(last.tb_frame.f_code.co_filename) or not is_raise(last):
+    if last is None or not is_raise(last):
         return None
-    return location_at(last.tb_frame.f_code.co_filename, last.tb_lineno)
+    file = last.tb_frame.f_code.co_filename
+    return None if is_library(file) and not file.startswith(_SCIPY) else location_at(file, last.tb_lineno)
 
 
 def last_step(error: BaseException) -> TracebackType | None:

@@ -119,6 +119,14 @@ def converted(function: Any) -> Any:
     return function
 
 
+def converted_library(function: FunctionType) -> Any:
+    """A function of a library with hooks, if its source is available; otherwise `function` itself."""
+    if Conversion.hooks is None or not CONVERTS.get():
+        return function
+    found = conversion_of(function, is_wanted=True)
+    return function if isinstance(found, str) else found.bound_to(function)
+
+
 def call_converted(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Call a function with hooks, and note which attributes of its arguments it reads. With Python's own numbers, code
     that only computes runs as written."""
@@ -163,9 +171,9 @@ def has_run_as_written(function: Any) -> bool:
     return found is not None and bool(found.functions)
 
 
-def conversion_of(function: FunctionType) -> "Conversion | str":
-    """The conversion of a function, or the reason why it has none."""
-    code, is_named = function.__code__, _is_named(function.__module__)
+def conversion_of(function: FunctionType, *, is_wanted: bool = False) -> "Conversion | str":
+    """The conversion of a function, or the reason why it has none: by default, whether it belongs to a library."""
+    code, is_named = function.__code__, is_wanted or _is_named(function.__module__)
     key = id(code), id(function.__globals__), is_named, OPERATORS.get()
     known = _conversions.get(key)
     if known is None:

@@ -2,7 +2,7 @@
 
 NumPy's main namespace follows the standard since 2.0, so nearly every function is NumPy's, and constructors make traced
 arrays where they are called in a traced function. What the standard (version 2025.12) has and NumPy lacks is added:
-sorting in descending order, the dtype of frequencies, and tuples where NumPy returns lists.
+sorting in descending order, and the dtype of frequencies. NumPy's other functions are there, too.
 
 >>> import numpy as np, tracemill as tm
 >>> def centred(x):
@@ -124,7 +124,7 @@ def _make_namespace() -> ModuleType:
     """A module that looks up names on use: by then every chapter has registered its functions."""
 
     def look_up(name: str) -> Any:
-        if name not in _STANDARD:
+        if (name.startswith("__") and name not in _STANDARD) or not (name in _ADDED or hasattr(np, name)):
             raise AttributeError(f"tracemill.array_api has no {name!r}")
         return _function(name)
 

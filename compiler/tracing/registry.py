@@ -26,8 +26,8 @@ INDEXABLES: dict[str, Any] = {}
 """Maps the name of an object in NumPy that is indexed, such as ``r_``, to its replacement in the user's code."""
 
 STAND_INS: dict[str, Callable[..., Any]] = {}
-"""Maps the name of a Python function in `scipy.special` whose formula loses derivatives to a function with the same
-parameters for traced arrays."""
+"""Maps the name of a function of SciPy, such as ``linalg.inv``, to a function for traced arrays that has those of its
+parameters that change the result."""
 
 LEAVING: dict[Any, Callable[..., Any]] = {}
 """Maps a NumPy function that writes elements to a file, or makes a text of them, to the one that runs instead."""
@@ -71,7 +71,7 @@ def constructs(name: str) -> Callable[[F], F]:
 
 
 def stands_in_for(name: str) -> Callable[[F], F]:
-    """Register the decorated function, with the same parameters, for ``scipy.special.name`` of traced arrays."""
+    """Register the decorated function for ``scipy.name`` of traced arrays: ``special.logsumexp``, ``linalg.inv``."""
 
     def register(function: F) -> F:
         enter(STAND_INS, name, function)

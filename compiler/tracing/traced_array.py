@@ -191,6 +191,11 @@ class TracedArray(TracedMemory):
         self._version, self._layout = -1, None
 
     @property
+    def device(self) -> str:
+        """Where the Array API says that the array is: beside NumPy's."""
+        return "cpu"
+
+    @property
     def itemsize(self) -> int:
         return self.dtype.itemsize
 

@@ -267,8 +267,13 @@ def _draw_method(function: Any) -> "Callable[..., Any] | None":
 def _meaning(function: Any, kind: type) -> "Callable[..., Any] | None":
     """The replacement for functions of Python and NumPy, for methods of containers, and for classes."""
     if kind is MethodType and isinstance(function.__func__, FunctionType):
+<<<<<<< HEAD
         is_maker = isinstance(function.__self__, type) and function.__module__ in _OF_NUMBERS
         return partial(_called_with_numbers, function) if is_maker else None
+=======
+        is_scipys = (function.__func__.__module__ or "").startswith("scipy.")
+        return numpy_meaning(function) if is_scipys else None
+>>>>>>> 973a61ee (Convert functions of SciPy where their arguments are traced)
     if kind is BuiltinMethodType and (method := method_on_values(function, callee)) is not None:
         return method
     try:

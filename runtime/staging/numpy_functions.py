@@ -4,7 +4,6 @@ NumPy's protocol lets a traced array among the arguments implement a function. B
 lists, and functions such as ``np.zeros(n)`` have no array among their arguments.
 """
 
-import inspect
 import operator
 import sys
 from collections.abc import Callable, Sequence, Set
@@ -19,7 +18,7 @@ from ...compiler.errors import RandomStateError
 from ...compiler.frontend.conversion import converted
 from ...compiler.tracing.array_values import as_value
 from ...compiler.tracing.outside.adoption import adopt_for_write
-from ...compiler.tracing.registry import CONSTRUCTORS, FUNCTIONS, INDEXABLES, STAND_INS, place_in_numpy
+from ...compiler.tracing.registry import CONSTRUCTORS, FUNCTIONS, INDEXABLES, place_in_numpy
 from ...compiler.tracing.trace import require_trace
 from ...compiler.tracing.traced_array import TracedArray, located, wrap
 from ...compiler.tracing.traced_memory import contains_size, contains_traced, is_numpy_array, is_traced
@@ -81,8 +80,10 @@ def numpy_meaning(function: Any) -> Callable[..., Any] | None:
         return partial(_of_array, function)
     if "numpy.random" in sys.modules and (name := _draws().get(function)) is not None:
         return partial(_draw_from_global, name)
-    if type(function) is FunctionType and (function.__module__ or "").startswith("scipy.special"):
-        return _stand_in(function)
+    if (getattr(function, "__module__", None) or "").startswith("scipy."):
+        from .scipy_functions import scipy_meaning
+
+        return scipy_meaning(function)
     return None
 
 
@@ -219,20 +220,3 @@ def _draw_from_global(name: str, *given: Any, **more: Any) -> Any:
         "Draw from a generator of tracemill.random.default_rng, or outside, and pass the result as an argument",
         user_location(),
     )
-
-
-def _stand_in(function: FunctionType) -> Callable[..., Any] | None:
-    """Tracemill's version of a function of `scipy.special`; None if its parameters differ from SciPy's."""
-    ours = STAND_INS.get(function.__name__)
-    if ours is None or _parameters(function) != _parameters(ours):
-        return None
-
-    def choosing(*given: Any, **more: Any) -> Any:
-        is_traced = any(map(contains_traced, (*given, *more.values())))
-        return located(ours, *given, **more) if is_traced else function(*given, **more)
-
-    return choosing
-
-
-def _parameters(function: Any) -> list[tuple[str, Any]]:
-    return [(one.name, one.default) for one in inspect.signature(function).parameters.values()]

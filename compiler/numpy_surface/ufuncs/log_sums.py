@@ -21,7 +21,7 @@ _LARGEST_EXPONENT = {"float16": 10.0, "float64": 700.0, "complex128": 700.0}
 """By dtype: e to this power is finite. 80 for the others, which have the exponents of f32."""
 
 
-@stands_in_for("logsumexp")
+@stands_in_for("special.logsumexp")
 def logsumexp(
     a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False
 ) -> Any:
@@ -109,7 +109,7 @@ def _floating(x: Any) -> Any:
     return x if is_inexact(x.dtype) else x.astype(np.float64)
 
 
-@stands_in_for("softmax")
+@stands_in_for("special.softmax")
 def softmax(x: Any, axis: Any = None) -> Any:
     """``exp(x) / sum(exp(x))`` over `axis`, by default over all axes."""
     x = _floating(as_numbers(x))
@@ -118,7 +118,7 @@ def softmax(x: Any, axis: Any = None) -> Any:
     return powers / np.sum(powers, axis=axis, keepdims=True)
 
 
-@stands_in_for("log_softmax")
+@stands_in_for("special.log_softmax")
 def log_softmax(x: Any, axis: Any = None) -> Any:
     """``x - log(sum(exp(x)))`` over `axis`, by default over all axes."""
     x = _floating(as_numbers(x))

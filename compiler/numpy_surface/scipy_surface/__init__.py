@@ -1,0 +1,5 @@
+"""Versions for traced arrays of SciPy's functions that are written in C, or whose formulas lose derivatives."""
+
+from . import fft, linalg, ndimage
+
+__all__ = ["fft", "linalg", "ndimage"]

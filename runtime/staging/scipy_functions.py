@@ -1,0 +1,132 @@
+"""What converted code calls instead of functions of SciPy, so that they handle traced arrays.
+
+SciPy's functions in Python are converted where traced arrays are among their arguments, as the user's are; with other
+arguments they run as they are. Those that are written for the Array API take the namespace of traced arrays, also if
+some of their arrays are NumPy's and whether or not ``SCIPY_ARRAY_API`` is set. Functions in C, and some others, have a
+version of Tracemill's.
+"""
+
+import inspect
+import sys
+from abc import ABCMeta
+from collections.abc import Callable, Iterator
+from functools import partial
+from types import FunctionType, MethodType
+from typing import Any, Final
+
+from ...compiler.errors import ArgumentValueError
+from ...compiler.frontend.conversion import converted_library
+from ...compiler.numpy_surface import scipy_surface
+from ...compiler.numpy_surface.array_api import array_api
+from ...compiler.tracing.registry import STAND_INS
+from ...compiler.tracing.traced_array import located
+from ...compiler.tracing.traced_memory import contains_traced, is_traced
+from .user_call import call
+
+assert scipy_surface.__all__  # importing it has registered its functions
+
+_SETTINGS: Final = frozenset(
+    "overwrite_a overwrite_b overwrite_x check_finite workers plan lwork lapack_driver driver".split()
+)
+"""Parameters that do not change the result."""
+
+
+def scipy_meaning(function: Any) -> Callable[..., Any] | None:
+    """What converted code calls instead of a function of SciPy; None if it calls the function itself."""
+    if not hasattr(function, "__name__"):  # an object that can be called
+        return partial(_method, MethodType(type(function).__call__, function))
+    name = f"{function.__module__.split('.')[1]}.{function.__name__}"
+    if function.__name__ in _QUESTIONS:
+        return partial(_QUESTIONS[function.__name__], function)
+    if (ours := STAND_INS.get(name)) is not None and _is_public(function):
+        return partial(_choosing, partial(_stand_in, function, ours, name), function)
+    if type(function) is MethodType:
+        return partial(_method, function)
+    if isinstance(function, type):
+        return partial(_choosing, partial(_made, function), function) if _is_plain(function) else None
+    if type(function) is FunctionType:
+        return partial(_choosing, partial(_converted, function), function)
+    return None
+
+
+def _is_public(function: Any) -> bool:
+    """Whether it is the function of that name in the public module, not a helper of it."""
+    module = sys.modules.get(".".join(function.__module__.split(".")[:2]))
+    public = getattr(module, function.__name__, None)
+    return public is function or getattr(public, "__wrapped__", None) is function
+
+
+def _choosing(ours: Callable[..., Any], function: Callable[..., Any], *given: Any, **more: Any) -> Any:
+    """Call Tracemill's version of a function if an argument is traced."""
+    is_traced = any(map(contains_traced, (*given, *more.values())))
+    return ours(*given, **more) if is_traced else call(function, *given, **more)
+
+
+def _converted(function: FunctionType, *given: Any, **more: Any) -> Any:
+    return converted_library(function)(*given, **more)
+
+
+def _method(method: MethodType, *given: Any, **more: Any) -> Any:
+    """A method with a traced argument, or of an object that holds a traced array."""
+    own, function = method.__self__, method.__func__
+    if isinstance(function, FunctionType) and any(
+        map(contains_traced, (*given, *more.values(), *_held(own)))
+    ):
+        return converted_library(function)(own, *given, **more)
+    return call(method, *given, **more)
+
+
+def _held(x: Any) -> Iterator[Any]:
+    """The attributes of an object itself."""
+    yield from getattr(x, "__dict__", {}).values()
+    for name in getattr(type(x), "__slots__", ()):
+        yield getattr(x, name, None)
+
+
+def _is_plain(made: type) -> bool:
+    """Whether objects of a class begin in its ``__init__``, in Python."""
+    create: Any = made.__new__
+    start: Any = made.__init__  # type: ignore[misc]
+    return type(made) in (type, ABCMeta) and create is object.__new__ and isinstance(start, FunctionType)
+
+
+def _made(made: type, *given: Any, **more: Any) -> Any:
+    """A new object, with its ``__init__`` converted."""
+    new: Any = object.__new__(made)
+    converted_library(made.__init__)(new, *given, **more)  # type: ignore[misc]
+    return new
+
+
+def _namespace(function: Any, *arrays: Any, **options: Any) -> Any:
+    """The namespace of some arrays, one of which may be traced."""
+    return array_api if any(map(contains_traced, arrays)) else function(*arrays, **options)
+
+
+def _is_writeable(function: Any, x: Any) -> bool:
+    """Whether elements of an array can be set: not those of a traced number, which stands for NumPy's scalar."""
+    return not x.is_scalar if is_traced(x) else bool(function(x))
+
+
+_QUESTIONS: Final = {"array_namespace": _namespace, "is_writeable_array": _is_writeable}
+"""What functions for the Array API ask about arrays."""
+
+
+def _stand_in(function: Any, ours: Callable[..., Any], name: str, *given: Any, **more: Any) -> Any:
+    """Call Tracemill's version with the arguments that differ from SciPy's defaults."""
+    signature = inspect.signature(function)
+    bound = signature.bind(*given, **more)
+    known = inspect.signature(ours).parameters
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    for number, (parameter, argument) in enumerate(bound.arguments.items()):
+        if signature.parameters[parameter].kind is inspect.Parameter.VAR_POSITIONAL:
+            positional += argument
+        elif number == 0:  # NumPy's has another name
+            positional.append(argument)
+        elif parameter in known:
+            named[parameter] = argument
+        elif parameter not in _SETTINGS and argument is not signature.parameters[parameter].default:
+            raise ArgumentValueError(
+                f"scipy.{name} of a traced array has no {parameter}: leave it out, or call SciPy outside"
+            )
+    return located(ours, *positional, **named)

@@ -1,0 +1,205 @@
+"""Functions of SciPy on traced arrays: compiled, they give SciPy's results, and gradients are those of differences."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.cluster.vq
+import scipy.differentiate
+import scipy.fft
+import scipy.integrate
+import scipy.interpolate
+import scipy.linalg
+import scipy.ndimage
+import scipy.optimize
+import scipy.signal
+import scipy.spatial
+import scipy.stats
+
+import tracemill as tm
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=20), RNG.normal(size=20)
+P = np.abs(X) + 0.1
+M = np.cov(RNG.normal(size=(4, 30)))
+IMAGE = RNG.normal(size=(6, 7))
+ONES = np.ones(4)
+
+Case = tuple[Callable[[Any], Any], Any]
+
+STATISTICS: dict[str, Case] = {
+    "zscore": (scipy.stats.zscore, X),
+    "gmean": (scipy.stats.gmean, P),
+    "hmean": (scipy.stats.hmean, P),
+    "pmean": (lambda x: scipy.stats.pmean(x, 2), P),
+    "skew": (scipy.stats.skew, X),
+    "kurtosis": (scipy.stats.kurtosis, X),
+    "moment": (lambda x: scipy.stats.moment(x, 3), X),
+    "entropy": (scipy.stats.entropy, P),
+    "variation": (scipy.stats.variation, P),
+    "tmean": (scipy.stats.tmean, X),
+    "tvar": (scipy.stats.tvar, X),
+    "circmean": (scipy.stats.circmean, X),
+    "circvar": (scipy.stats.circvar, X),
+    "sem": (scipy.stats.sem, X),
+    "iqr": (scipy.stats.iqr, X),
+    "describe": (lambda x: scipy.stats.describe(x).variance, X),
+    "jarque_bera": (lambda x: scipy.stats.jarque_bera(x).statistic, X),
+    "pearsonr, with an array of NumPy's": (lambda x: scipy.stats.pearsonr(x, Y).statistic, X),
+    "bartlett, with an array of NumPy's": (lambda x: scipy.stats.bartlett(x, Y).statistic, X),
+    "quantile": (lambda x: scipy.stats.quantile(x, 0.3), X),
+    "norm.logpdf": (scipy.stats.norm.logpdf, X),
+    "boxcox_llf": (lambda x: scipy.stats.boxcox_llf(0.3, x), P),
+}
+SIGNALS: dict[str, Case] = {
+    "detrend": (scipy.signal.detrend, X),
+    "convolve": (lambda x: scipy.signal.convolve(x, Y), X),
+    "fftconvolve": (lambda x: scipy.signal.fftconvolve(x, Y), X),
+    "oaconvolve": (lambda x: scipy.signal.oaconvolve(x, Y[:5]), X),
+    "hilbert": (lambda x: np.abs(scipy.signal.hilbert(x)), X),
+    "savgol_filter": (lambda x: scipy.signal.savgol_filter(x, 5, 2), X),
+    "resample": (lambda x: scipy.signal.resample(x, 30), X),
+    "fft": (lambda x: np.abs(scipy.fft.fft(x, workers=1)), X),
+    "rfftn": (lambda x: np.abs(scipy.fft.rfftn(x, axes=(0,))), IMAGE),
+    "simpson": (scipy.integrate.simpson, X),
+    "cumulative_trapezoid": (scipy.integrate.cumulative_trapezoid, X),
+    "gaussian_filter": (lambda x: scipy.ndimage.gaussian_filter(x, 1.0), IMAGE),
+    "uniform_filter": (lambda x: scipy.ndimage.uniform_filter(x, (3, 2), mode="nearest"), IMAGE),
+    "sobel": (scipy.ndimage.sobel, IMAGE),
+    "laplace": (lambda x: scipy.ndimage.laplace(x, mode="wrap"), IMAGE),
+    "correlate, off its centre": (lambda x: scipy.ndimage.correlate(x, Y[:3], origin=1, mode="mirror"), X),
+    "convolve, of even size": (lambda x: scipy.ndimage.convolve(x, M[:2], mode="constant", cval=2.0), IMAGE),
+    "convolve1d": (lambda x: scipy.ndimage.convolve1d(x, Y[:4], axis=0, origin=-1), IMAGE),
+    "whiten": (scipy.cluster.vq.whiten, M),
+    "rosen": (scipy.optimize.rosen, X),
+    "RBFInterpolator": (
+        lambda x: scipy.interpolate.RBFInterpolator(np.arange(20.0)[:, None], x)(np.array([[1.5]])),
+        X,
+    ),
+    "Rotation": (
+        lambda q: scipy.spatial.transform.Rotation.from_quat(q).as_matrix(),
+        np.array([0.1, 0.2, 0.3, 0.9]),
+    ),
+}
+MATRICES: dict[str, Case] = {
+    "inv": (scipy.linalg.inv, M),
+    "det": (scipy.linalg.det, M),
+    "solve": (lambda a: scipy.linalg.solve(a, ONES), M),
+    "solve, positive definite": (
+        lambda a: scipy.linalg.solve(a, ONES, assume_a="pos", check_finite=False),
+        M,
+    ),
+    "solve, tridiagonal": (lambda a: scipy.linalg.solve(a, ONES, assume_a="tridiagonal"), M),
+    "solve, transposed": (lambda a: scipy.linalg.solve(a * M, ONES, transposed=True), M),
+    "cholesky": (lambda a: scipy.linalg.cholesky(a @ a.T, lower=True), M),
+    "cho_solve": (lambda a: scipy.linalg.cho_solve(scipy.linalg.cho_factor(a @ a.T), ONES), M),
+    "cho_factor": (lambda a: scipy.linalg.cho_factor(a @ a.T, lower=True)[0], M),
+    "eigh": (lambda a: scipy.linalg.eigh(a + a.T)[0], M),
+    "eigvalsh": (lambda a: scipy.linalg.eigvalsh(a + a.T), M),
+    "svd": (lambda a: scipy.linalg.svd(a)[1], M),
+    "svdvals": (scipy.linalg.svdvals, M),
+    "qr": (lambda a: np.abs(scipy.linalg.qr(a)[1]), M),
+    "qr, economic": (lambda a: np.abs(scipy.linalg.qr(a[:, :2], mode="economic")[0]), M),
+    "norm": (lambda a: scipy.linalg.norm(a, 1), M),
+    "pinv": (scipy.linalg.pinv, M),
+    "lstsq": (lambda a: scipy.linalg.lstsq(a[:, :2], ONES)[0], M),
+    "expm": (scipy.linalg.expm, M),
+    "toeplitz": (scipy.linalg.toeplitz, X[:5]),
+    "toeplitz of two": (lambda x: scipy.linalg.toeplitz(x, Y[:3]), X[:5]),
+    "block_diag": (lambda a: scipy.linalg.block_diag(a, M[:2], 3.0), M),
+    "khatri_rao": (lambda a: scipy.linalg.khatri_rao(a, M), M),
+}
+TABLES = {"stats": STATISTICS, "signal": SIGNALS, "linalg": MATRICES}
+CASES = [
+    pytest.param(*case, id=f"{table}: {name}") for table in TABLES for name, case in TABLES[table].items()
+]
+
+
+def slope(function: Callable[[Any], Any], x: Any, step: float = 1e-6) -> Any:
+    """The gradient of the sum of results, by differences."""
+    found = np.zeros_like(x)
+    for place in np.ndindex(x.shape):
+        move = np.zeros_like(x)
+        move[place] = step
+        found[place] = (np.sum(function(x + move)) - np.sum(function(x - move))) / (2 * step)
+    return found
+
+
+@pytest.mark.parametrize(("function", "x"), CASES)
+def test_compiled_functions_give_scipys_results(function: Callable[[Any], Any], x: Any) -> None:
+    found, wanted = tm.compile(lambda x: function(x), backend="numpy")(x), function(x)  # noqa: PLW0108
+    np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-10)
+    assert np.asarray(found).dtype == np.asarray(wanted).dtype
+
+
+@pytest.mark.parametrize(("function", "x"), CASES)
+def test_gradients_are_those_of_differences(function: Callable[[Any], Any], x: Any) -> None:
+    found = tm.grad(lambda x: np.sum(function(x)))(x)
+    np.testing.assert_allclose(found, slope(function, x), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["dct", "idct", "dst", "idst"])
+@pytest.mark.parametrize("norm", [None, "ortho", "forward"])
+@pytest.mark.parametrize("type", [1, 2, 3, 4])
+@pytest.mark.parametrize("size", [2, 7, 8])
+def test_cosine_and_sine_transforms(kind: str, norm: str | None, type: int, size: int) -> None:
+    function = getattr(scipy.fft, kind)
+
+    def transformed(x: Any) -> Any:
+        return function(x, type, axis=0, norm=norm)
+
+    x = RNG.normal(size=(size, 3))
+    np.testing.assert_allclose(
+        tm.compile(transformed, backend="numpy")(x), transformed(x), rtol=1e-10, atol=1e-12
+    )
+    single = x.astype("f4")
+    assert tm.compile(transformed, backend="numpy")(single).dtype == transformed(single).dtype
+
+
+def test_a_padded_transform() -> None:
+    def function(x: Any) -> Any:
+        return scipy.fft.dct(x, n=9) + scipy.fft.dct(x[:12], n=9)
+
+    np.testing.assert_allclose(tm.compile(function, backend="numpy")(X[:4]), function(X[:4]), atol=1e-12)
+
+
+@pytest.mark.parametrize("backend", ["c", "numpy"])
+def test_checks_of_values_are_those_of_scipy(backend: str) -> None:
+    expected = np.full(20, np.mean(P))
+    compiled = tm.compile(lambda x: scipy.stats.chisquare(x, expected).statistic, backend=backend)
+    np.testing.assert_allclose(compiled(P), scipy.stats.chisquare(P, expected).statistic)
+    with pytest.raises(ValueError, match="the sum of the observed frequencies must agree"):
+        compiled(2 * P)
+
+
+def test_missing_numbers_propagate_as_in_scipy() -> None:
+    compiled = tm.compile(lambda x: scipy.stats.mannwhitneyu(x, Y).statistic, backend="numpy")
+    assert compiled(X) == scipy.stats.mannwhitneyu(X, Y).statistic
+    assert np.isnan(compiled(np.full(20, np.nan)))
+
+
+def test_scipy_computes_what_depends_on_no_argument() -> None:
+    def filtered(x: Any) -> Any:
+        taps = scipy.signal.firwin(5, 0.3)
+        return np.convolve(x, taps) * scipy.stats.gmean(P)
+
+    np.testing.assert_allclose(tm.compile(filtered, backend="numpy")(X), filtered(X), rtol=1e-12)
+
+
+def test_one_program_for_many_lengths() -> None:
+    compiled = tm.compile(lambda x: scipy.stats.skew(x), backend="numpy", dynamic=True)  # noqa: PLW0108
+    for size in (5, 9, 20):
+        np.testing.assert_allclose(compiled(X[:size]), scipy.stats.skew(X[:size]), rtol=1e-10)
+
+
+def test_vmap_of_a_function_of_scipy() -> None:
+    found = tm.vmap(lambda b: scipy.linalg.solve(M, scipy.fft.dct(b)))(IMAGE[:, :4])
+    np.testing.assert_allclose(found, [scipy.linalg.solve(M, scipy.fft.dct(b)) for b in IMAGE[:, :4]])
+
+
+def test_an_argument_without_a_traced_version_is_named() -> None:
+    with pytest.raises(
+        tm.errors.TracemillError, match=r"linalg\.eigh of a traced array has no subset_by_index"
+    ):
+        tm.compile(lambda a: scipy.linalg.eigh(a, subset_by_index=[0, 1]))(M)
