@@ -66,6 +66,7 @@ FOLDERS = """
     compiler/backends/triton/steps/products
     compiler/numpy_surface/analysis
     compiler/numpy_surface/indexing
+    compiler/numpy_surface/scipy_surface
     compiler/backends/c/steps/
     compiler/backends/triton/steps/attention
     compiler/backends/triton/steps/rows
@@ -184,6 +185,7 @@ SELDOM = {  # a first call with code on disk would take twice as long with these
     "tracemill.runtime.staging.long_comprehensions",
     "tracemill.runtime.staging.loops.recording",
     "tracemill.runtime.staging.mathematics.numpy_assertions",
+    "tracemill.runtime.staging.mathematics.scipy_functions",
     "tracemill.runtime.staging.mathematics.statistics",
     "tracemill.runtime.staging.texts",
     "tracemill.runtime.staging.vectorized",

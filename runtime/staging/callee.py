@@ -267,13 +267,10 @@ def _draw_method(function: Any) -> "Callable[..., Any] | None":
 def _meaning(function: Any, kind: type) -> "Callable[..., Any] | None":
     """The replacement for functions of Python and NumPy, for methods of containers, and for classes."""
     if kind is MethodType and isinstance(function.__func__, FunctionType):
-<<<<<<< HEAD
+        if (function.__func__.__module__ or "").startswith("scipy."):
+            return _meaning_in_module(function)
         is_maker = isinstance(function.__self__, type) and function.__module__ in _OF_NUMBERS
         return partial(_called_with_numbers, function) if is_maker else None
-=======
-        is_scipys = (function.__func__.__module__ or "").startswith("scipy.")
-        return numpy_meaning(function) if is_scipys else None
->>>>>>> 973a61ee (Convert functions of SciPy where their arguments are traced)
     if kind is BuiltinMethodType and (method := method_on_values(function, callee)) is not None:
         return method
     try:
@@ -293,6 +290,10 @@ def _meaning_in_module(function: Any) -> "Callable[..., Any] | None":
         from .mathematics.numpy_assertions import assertion_meaning
 
         return assertion_meaning(function)
+    if type(module) is str and module.startswith("scipy."):
+        from .mathematics.scipy_functions import scipy_meaning
+
+        return scipy_meaning(function)
     if module != "statistics":
         return None
     from .mathematics.statistics import statistics_meaning

@@ -80,10 +80,6 @@ def numpy_meaning(function: Any) -> Callable[..., Any] | None:
         return partial(_of_array, function)
     if "numpy.random" in sys.modules and (name := _draws().get(function)) is not None:
         return partial(_draw_from_global, name)
-    if (getattr(function, "__module__", None) or "").startswith("scipy."):
-        from .scipy_functions import scipy_meaning
-
-        return scipy_meaning(function)
     return None
 
 

@@ -14,14 +14,13 @@ from functools import partial
 from types import FunctionType, MethodType
 from typing import Any, Final
 
-from ...compiler.errors import ArgumentValueError
-from ...compiler.frontend.conversion import converted_library
-from ...compiler.numpy_surface import scipy_surface
-from ...compiler.numpy_surface.array_api import array_api
-from ...compiler.tracing.registry import STAND_INS
-from ...compiler.tracing.traced_array import located
-from ...compiler.tracing.traced_memory import contains_traced, is_traced
-from .user_call import call
+from ....compiler.errors import ArgumentValueError
+from ....compiler.frontend.conversion import converted_library
+from ....compiler.numpy_surface import scipy_surface
+from ....compiler.numpy_surface.array_api import array_api
+from ....compiler.tracing.registry import STAND_INS
+from ....compiler.tracing.traced_array import located
+from ....compiler.tracing.traced_memory import contains_traced, is_traced
 
 assert scipy_surface.__all__  # importing it has registered its functions
 
@@ -59,7 +58,7 @@ def _is_public(function: Any) -> bool:
 def _choosing(ours: Callable[..., Any], function: Callable[..., Any], *given: Any, **more: Any) -> Any:
     """Call Tracemill's version of a function if an argument is traced."""
     is_traced = any(map(contains_traced, (*given, *more.values())))
-    return ours(*given, **more) if is_traced else call(function, *given, **more)
+    return ours(*given, **more) if is_traced else function(*given, **more)
 
 
 def _converted(function: FunctionType, *given: Any, **more: Any) -> Any:
@@ -73,7 +72,7 @@ def _method(method: MethodType, *given: Any, **more: Any) -> Any:
         map(contains_traced, (*given, *more.values(), *_held(own)))
     ):
         return converted_library(function)(own, *given, **more)
-    return call(method, *given, **more)
+    return method(*given, **more)
 
 
 def _held(x: Any) -> Iterator[Any]:
