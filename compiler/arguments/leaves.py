@@ -182,6 +182,8 @@ def remedy_for(leaf: Any) -> str:
     if isinstance(leaf, ForeignArray):
         return f": {COMPILE_OR_COPY}"
     name = type(leaf).__name__
+    if type(leaf).__module__.partition(".")[0] == "dask":
+        return ". Apply the function to each block, tm.dask.map_blocks(f, x), or compute the value first, x.compute()"
     if is_dataclass(leaf) or hasattr(type(leaf), "__attrs_attrs__"):
         return f". Register the class once, tm.register_dataclass({name}), or use a dict"
     if hasattr(leaf, "__dict__") and not callable(leaf):

@@ -13,6 +13,7 @@ import optree
 
 from ...compiler.arguments.leaves import flattened
 from ...compiler.callers.function_names import describe, function_name
+from ...compiler.dtypes import is_supported
 from ...compiler.errors import BlockError, ConcretizationError, DTypeError, TransformTypeError
 from ...compiler.frontend.program import ArrayOutput
 from ...compiler.ir import ArrayType, Shape
@@ -52,6 +53,11 @@ class BlockFunction:
         for leaf in self._leaves:
             if isinstance(leaf, arrays.Array):
                 check_array(self.where, leaf, "a whole argument")
+            elif hasattr(leaf, "__dask_graph__"):
+                raise BlockError(
+                    f"{self.where}: an argument is a {type(leaf).__name__} of Dask, whose type is not known: make it an"
+                    " array, dask.array.from_delayed(x, shape, dtype), or compute it, x.compute()"
+                )
         self._fixed = {number for number, leaf in enumerate(self._leaves) if not _is_data(leaf, arrays.Array)}
         self.results: Any = None
         """The structure of the results, once it has been traced."""
@@ -191,16 +197,16 @@ def check_array(where: str, array: Any, name: str) -> None:
         BlockError: its chunks are not known, or its blocks are not NumPy arrays.
         DTypeError: it holds Python objects.
     """
-    if array.dtype.hasobject:
+    if not is_supported(array.dtype.newbyteorder("=")):
+        held = "Python objects" if array.dtype.hasobject else array.dtype.name
         raise DTypeError(
-            f"{where}: {name} holds Python objects, for which there are no programs: convert it,"
-            " x.astype(np.float64)"
+            f"{where}: {name} holds {held}, for which there are no programs: convert it, x.astype(np.float64)"
         )
     if any(math.isnan(size) for chunks in array.chunks for size in chunks):
         raise BlockError(
             f"{where}: {name} has chunks of unknown sizes: compute them first, x.compute_chunk_sizes()"
         )
-    if not isinstance(array._meta, np.ndarray | np.generic):
+    if type(array._meta) is not np.ndarray and not isinstance(array._meta, np.generic | np.memmap):
         raise BlockError(
             f"{where}: the blocks of {name} are {type(array._meta).__name__}, not NumPy arrays: convert them,"
             " x.map_blocks(np.asarray)"

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...compiler.errors import CompilerError, CompilerWarning, MissingCompilerError
+from ...compiler.errors import BlockError, CompilerError, CompilerWarning, MissingCompilerError
 from ...compiler.ir import Shape
 from ...compiler.tracing.array_values import PYTHON_NUMBERS
 from ..artifact.loaded_function import LoadedFunction
@@ -56,6 +56,10 @@ def _array(block: Any) -> np.ndarray[Any, Any]:
     """A block as an array. Where blocks could be joined along an axis, but there is only one, it is in a list."""
     while isinstance(block, list):
         (block,) = block
+    if isinstance(block, np.ma.MaskedArray):
+        raise BlockError(
+            "a block is a masked array, though Dask was told a plain one: fill it, x.filled(...)"
+        )
     return np.asarray(block)
 
 

@@ -13,7 +13,14 @@ import numpy as np
 import pytest
 
 import tracemill as tm
-from tracemill.compiler.errors import BlockError, DTypeError, MissingPackageError, TransformTypeError
+from tracemill.compiler.errors import (
+    ArgumentTypeError,
+    BlockError,
+    DTypeError,
+    MissingPackageError,
+    StaticArgumentError,
+    TransformTypeError,
+)
 from tracemill.runtime.dask import block_program
 
 MATRIX = np.random.default_rng(0).normal(size=(7, 5))
@@ -23,7 +30,7 @@ def computed(x: Any) -> Any:
     """The value, and whether Dask was told the right dtype and chunks."""
     value = x.compute(scheduler="sync")
     assert (value.dtype, value.shape) == (x.dtype, x.shape)
-    for number in np.ndindex(x.numblocks):
+    for number in np.ndindex(x.numblocks) if x.ndim else ():
         block = x.blocks[number]
         assert block.compute(scheduler="sync").shape == block.shape
     return value
@@ -65,6 +72,21 @@ def test_dtypes_are_numpys_also_of_python_numbers(dtype: str, scale: Any) -> Non
     found = computed(tm.dask.map_blocks(times, da.from_array(x, chunks=2), scale))
     assert found.dtype == expected.dtype
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (0, 3)])
+def test_arrays_without_axes_or_entries_have_blocks_as_well(shape: tuple[int, ...]) -> None:
+    x = np.ones(shape)
+    found = tm.dask.map_blocks(np.cos, da.from_array(x, chunks=shape or -1))
+    np.testing.assert_array_equal(computed(found), np.cos(x))
+
+
+def test_blocks_may_be_in_other_orders_of_memory_and_of_bytes() -> None:
+    x = np.arange(12.0).reshape(4, 3)
+    for given in (np.asfortranarray(x), x[::-1], x.astype(">f8")):
+        split = da.from_array(given, chunks=(2, 3))
+        found = computed(tm.dask.map_blocks(lambda x: x[:, ::-1] * 2, split))
+        np.testing.assert_array_equal(found, given[:, ::-1] * 2)
 
 
 def test_a_transform_is_applied_to_each_block() -> None:
@@ -179,6 +201,38 @@ FAILURES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: tm.dask.map_blocks(np.sin, X.astype(object)),
         DTypeError,
         r"holds Python objects.*x\.astype\(np\.float64\)",
+    ),
+    "dates": (
+        lambda: tm.dask.map_blocks(lambda x: x, X.astype("M8[s]")),
+        DTypeError,
+        r"args\[0\] holds datetime64\[s\]",
+    ),
+    "masked arrays": (
+        lambda: tm.dask.map_blocks(np.sin, da.ma.masked_array(X, mask=X > 2)),
+        BlockError,
+        r"the blocks of args\[0\] are MaskedArray.*x\.map_blocks\(np\.asarray\)",
+    ),
+    "a masked array that Dask does not know of": (
+        lambda: tm.dask.map_blocks(
+            np.sin, X.map_blocks(np.ma.asarray, dtype=X.dtype, meta=np.empty(0))
+        ).compute(scheduler="sync"),
+        BlockError,
+        r"a block is a masked array.*x\.filled",
+    ),
+    "a Delayed": (
+        lambda: tm.dask.map_blocks(lambda x, s: x * s, X, dask.delayed(3)),
+        BlockError,
+        r"a Delayed\w* of Dask.*from_delayed\(x, shape, dtype\)",
+    ),
+    "a compiled function of a Dask array": (
+        lambda: tm.compile(np.sin)(X),
+        StaticArgumentError,
+        r"args\[0\] is Array.*tm\.dask\.map_blocks\(f, x\), or compute the value first",
+    ),
+    "a derivative at a Dask array": (
+        lambda: tm.grad(np.sum)(X),
+        ArgumentTypeError,
+        r"tm\.dask\.map_blocks\(f, x\)",
     ),
     "a NumPy array among Dask arrays": (
         lambda: tm.dask.map_blocks(np.add, X, np.ones(10)),
