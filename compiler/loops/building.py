@@ -1,6 +1,7 @@
 """Builds loops: scopes, names, and the loops themselves, each tried before it is built."""
 
 import math
+import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
@@ -24,9 +25,11 @@ MOST_COLUMNS: Final = 8192
 PART: Final = 512
 """If there are more, this many are accumulated at a time."""
 
-
 SO_FAR: Final = "_so_far"
 """In the names of accumulators, and in no others."""
+
+_PART_OF_LOOP: Final = re.compile(r"([i-w]|i_\d+)_(block|end|first|last|near|near_end)")
+"""Names that printers make of the variable of a loop."""
 
 
 class NotFlatError(Exception):
@@ -339,7 +342,7 @@ def _is_at_or_after(place: int, other: int) -> bool:
 
 
 def _plain(name: str) -> str:
-    """A name in letters that every compiler accepts, which does not belong to an accumulator: a printer makes names of
-    its parts, as ``max_1_so_far_is_nan``."""
-    name = name.replace(SO_FAR, "_sofar")
-    return identifier(name.encode("ascii", "replace").decode().replace("?", "_"))
+    """A name in letters that every compiler accepts, which belongs neither to an accumulator nor to a loop: a printer
+    makes names of their parts, as ``max_1_so_far_is_nan`` and ``i_first``."""
+    name = identifier(name.replace(SO_FAR, "_sofar").encode("ascii", "replace").decode().replace("?", "_"))
+    return f"{name}_" if _PART_OF_LOOP.fullmatch(name) else name

@@ -11,7 +11,7 @@ from typing import Final
 
 from ....affine import Affine, Variable, is_unit, of, same
 from ....loops.nest import Choose, Let, Load, Loop, Row, Store
-from ....loops.walk import expressions, loaded_from
+from ....loops.walk import expressions, loaded_from, statements
 from ....symbolic_size import SymbolicSize, is_known, typical
 from .vectors import runs_on_vectors
 
@@ -29,6 +29,9 @@ AHEAD: Final = 24
 
 FAR: Final = 1 << 15
 """A column that covers fewer bytes stays in the nearest cache."""
+
+MOST_BYTES: Final = 1 << 18
+"""The memory of all tiles, which is on the stack and shall stay in a cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +65,21 @@ def columns_in_tiles(loop: Loop, first: Variable, first_column: Variable) -> Col
         one: None
         for statement in inner.body
         for one in expressions(statement)
-        if isinstance(one, Load) and not isinstance(statement, Choose) and _is_column(one, outer, along)
+        if isinstance(one, Load) and not isinstance(statement, Choose) and _is_column(one, outer, inner)
     }
     if not found:
         return None
     rows = max(LINE // min(load.dtype.itemsize for load in found), LEAST)
+    while rows > LEAST and rows * COLUMNS * sum(load.dtype.itemsize for load in found) > MOST_BYTES:
+        rows //= 2
     at = (of(outer) - of(first)) * COLUMNS + of(along) - of(first_column)
-    copied = {
-        load: Load(Row(f"{load.buffer.name}_tile{number or ''}", load.dtype, rows * COLUMNS), at)
-        for number, load in enumerate(found)
-    }
+    copied: dict[Load, Load] = {}
+    left = MOST_BYTES
+    for load in found:
+        tile = Row(f"tm_tile_{len(copied)}", load.dtype, rows * COLUMNS)
+        left -= tile.size * load.dtype.itemsize
+        if left >= 0:
+            copied[load] = Load(tile, at)
     body = loaded_from(inner.body, lambda load: copied.get(load, load))
     return ColumnsInTiles(rows, tuple(between), replace(inner, body=body), copied)
 
@@ -80,11 +88,15 @@ def _is_elementwise(loop: Loop) -> bool:
     return all(isinstance(statement, Let | Choose | Store) for statement in loop.body)
 
 
-def _is_column(load: Load, outer: Variable, along: Variable) -> bool:
+def _is_column(load: Load, outer: Variable, inner: Loop) -> bool:
     """Whether the elements that a loop reads lie far apart, and those for the next iteration of the outer one beside
-    them."""
+    them. None is at an index that the loop reads first."""
     place: Affine = load.place
+    along = inner.variable
     step = place.factor(along)
+    read = {s.local.name for s in statements(inner.body) if isinstance(s, Let | Choose)}
+    if any(variable.name in read for variable in place.variables):
+        return False
     if isinstance(load.buffer, Row) or not place.is_linear or not is_unit(place.factor(outer)):
         return False
     if step is None or same(step, 0) or is_unit(step):

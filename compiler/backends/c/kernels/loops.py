@@ -290,7 +290,7 @@ class Writer(AccumulatorWriter):
         """Iterations with inner loops. These may go over tiles, and functions between them may run on vectors."""
         variable = loop.variable
         first = Variable(f"{variable}_first", variable.low, variable.high)
-        column = Variable("tile_column", 0, variable.high)
+        column = Variable("tm_column", 0, variable.high)
         tiles = columns_in_tiles(loop, first, column)
         if tiles is not None:
             self.tiles(loop, tiles, str(first), str(column), low, end)
@@ -313,7 +313,7 @@ class Writer(AccumulatorWriter):
     def tiles(self, loop: Loop, tiles: ColumnsInTiles, first: str, column: str, low: str, end: str) -> None:
         """Iterations over tiles of the result, after a copy of what they read by columns."""
         row, along = loop.variable, tiles.inner.variable
-        last, last_column = f"{row}_last", "tile_end"
+        last, last_column = f"{row}_last", "tm_column_end"
         start, columns = size_text(along.low), size_text(along.high + 1)
         before, self.is_repeated = self.is_repeated, True
         with ExitStack() as braces:

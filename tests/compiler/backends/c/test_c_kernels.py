@@ -344,7 +344,7 @@ def test_loops_leave_rows_only_where_later_ones_find_them(
 
 
 def test_arrays_that_are_transposed_are_read_in_tiles() -> None:
-    assert "_tile[" in named("turned").text
+    assert "tm_tile_0[" in named("turned").text
 
 
 def test_vector_functions_of_the_c_library_are_declared() -> None:

@@ -1,4 +1,4 @@
-"""Arguments may have the names that a C kernel gives to its accumulators and to their parts."""
+"""Arguments may have the names that a C kernel gives to its accumulators, loops and tiles, and to their parts."""
 
 import re
 from typing import Any
@@ -48,3 +48,22 @@ def test_a_program_with_such_a_name_computes_what_numpy_does(name: str) -> None:
     function = function_of(name)
     for found, expected in zip(tm.compile(function, backend="c")(X), function(X), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["i_block", "i_end", "i_near", "i_near_end", "j_block", "j_end"])
+def test_an_argument_is_no_part_of_a_loop(name: str) -> None:
+    made: dict[str, Any] = {"np": np}
+    exec(f"def sums({name}): return np.sin({name}), {name}.sum(), np.exp({name}.reshape(3, -1)).sum(1)", made)
+    x = np.linspace(-1.3, 2.1, 60000)
+    for found, expected in zip(tm.compile(made["sums"], backend="c")(x), made["sums"](x), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "name", ["i_first", "i_last", "tm_tile_0", "tm_column", "tm_column_end", "x_tile", "tile_end"]
+)
+def test_an_argument_is_no_part_of_a_tile(name: str) -> None:
+    made: dict[str, Any] = {"np": np}
+    exec(f"def added(x, {name}): return x.T + {name} * {name}", made)
+    x, y = np.arange(60000.0).reshape(200, 300), np.arange(60000.0).reshape(300, 200)
+    np.testing.assert_array_equal(tm.compile(made["added"], backend="c")(x, y), made["added"](x, y))

@@ -1,5 +1,6 @@
 """Arrays that are read by columns beside arrays that are read by rows are copied in tiles."""
 
+import re
 from collections.abc import Callable
 from itertools import permutations
 from typing import Any
@@ -61,4 +62,31 @@ def test_results_are_the_same_for_any_number_of_threads() -> None:
 def test_short_columns_are_read_where_they_are(shape: tuple[int, int], is_tiled: bool) -> None:
     compiled = tm.compile(lambda x, y: x.T + y, backend="c", dynamic=False)
     text = str(compiled.lower(np.zeros(shape), np.zeros(shape[::-1])).c_source)
-    assert ("_tile[" in text) == is_tiled
+    assert ("tm_tile_0[" in text) == is_tiled
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["sizes", "symbols"])
+def test_elements_at_indices_that_the_loop_reads_stay_where_they_are(dynamic: bool) -> None:
+    def function(x: Any, places: Any, y: Any) -> Any:
+        return np.take_along_axis(x, places, axis=0)[0].T + y
+
+    x, y = drawn((4, 200, 300), "f8"), drawn((300, 200), "f8")
+    places = np.random.default_rng(1).integers(0, 4, size=(1, 200, 300))
+    found = tm.compile(function, backend="c", dynamic=dynamic)(x, places, y)
+    np.testing.assert_array_equal(found, function(x, places, y))
+
+
+def test_tiles_of_many_arrays_fit_on_the_stack_of_a_thread() -> None:
+    def function(arrays: Any, mask: Any, y: Any) -> Any:
+        total = y
+        for x in arrays:
+            total = total + x.T
+        return np.where(mask.T, total, y)
+
+    arrays = [drawn((300, 20), "c16") for _ in range(40)]
+    mask, y = drawn((300, 20), "f4") > 0, drawn((20, 300), "c16")
+    compiled = tm.compile(function, backend="c", dynamic=False)
+    text = str(compiled.lower(arrays, mask, y).c_source)
+    sizes = [16 * int(size) for size in re.findall(r"complex tm_tile_\d+\[(\d+)\]", text)]
+    assert 0 < sum(sizes) <= 1 << 18
+    np.testing.assert_allclose(compiled(arrays, mask, y), function(arrays, mask, y), rtol=1e-12)
