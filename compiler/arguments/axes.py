@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..errors import AxisError, ShapeError
-from .option_checks import integer
+from .option_checks import c_long, integer
 
 _NAMED_AXES = frozenset({"axis1", "axis2", "source", "destination"})
 """The parameters whose names are in NumPy's error."""
@@ -11,7 +11,7 @@ _NAMED_AXES = frozenset({"axis1", "axis2", "source", "destination"})
 
 def normalize_axis(axis: Any, ndim: int, name: str = "axis") -> int:
     """An axis in [−ndim, ndim) as one in [0, ndim)."""
-    chosen = integer(name, axis)
+    chosen = integer(name, c_long(axis))
     if not -ndim <= chosen < ndim:
         prefix = f"{name}: " if name in _NAMED_AXES else ""
         error = AxisError(f"{prefix}axis {chosen} is out of bounds for array of dimension {ndim}")

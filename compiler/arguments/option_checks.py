@@ -37,6 +37,13 @@ def integer(name: str, given: Any, wanted: str = "an integer") -> int:
     return found
 
 
+def c_long(given: Any) -> Any:
+    """An axis or an offset as it is; NumPy's error for an int that C code does not take."""
+    if isinstance(given, int) and not -(2**63) <= given < 2**63:
+        raise OverflowError("Python int too large to convert to C long")
+    return given
+
+
 def size(name: str, given: Any, wanted: str = "an integer") -> int:
     """A length or a count: an integer as `integer` has it, or a symbolic size."""
     return cast("int", given) if isinstance(given, SymbolicSize) else integer(name, given, wanted)

@@ -61,3 +61,51 @@ def test_an_axis_error_says_which_axis_and_of_how_many() -> None:
     ) as caught:
         tm.compile(lambda x: x.sum(axis=2))(X)
     assert (caught.value.axis, caught.value.ndim) == (2, 1)
+
+
+# ---- numbers that no array has as a size ------------------------------------------------------------------
+
+FAR: dict[str, Callable[[Any, int], Any]] = {
+    "trace": np.trace,
+    "diagonal": np.diagonal,
+    "diag of a matrix": np.diag,
+    "eye": lambda x, n: np.eye(3, k=n) + x[0, 0],
+    "tri": lambda x, n: np.tri(3, k=n) + x[0, 0],
+    "tril": np.tril,
+    "triu": np.triu,
+    "axis": lambda x, n: np.sum(x, axis=n),
+    "two axes": lambda x, n: np.swapaxes(x, 0, n),
+    "new axis": np.expand_dims,
+    "sorting": lambda x, n: np.sort(x, axis=n),
+    "joining": lambda x, n: np.concatenate([x, x], axis=n),
+    "flip": np.flip,
+    "roll": np.roll,
+    "resize": np.resize,
+}
+
+
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", FAR)
+@pytest.mark.parametrize("n", [2**63, -(2**63) - 1])
+def test_ints_beyond_64_bits_have_numpys_results_and_exceptions(name: str, backend: str, n: int) -> None:
+    function, x = FAR[name], np.arange(12.0).reshape(3, 4)
+    if name in ("tri", "tril", "triu") and n < 0:
+        n = -(2**62)  # NumPy's sums with sizes stay in 64 bits
+    compiled = tm.compile(lambda x: function(x, n), backend=backend)
+    expected, found = (outcome_of(one, x) for one in (lambda x: function(x, n), compiled))
+    np.testing.assert_array_equal(found, expected)
+
+
+def outcome_of(function: Callable[[Any], Any], x: Any) -> Any:
+    try:
+        return function(x)
+    except (OverflowError, MemoryError, ValueError) as error:
+        return f"{isinstance(error, OverflowError)}: {error}".partition("\n")[0]
+
+
+def test_arrays_resized_beyond_memory_have_numpys_error() -> None:
+    for shape in (2**60, (2**40, 2**20)):
+        with pytest.raises(MemoryError):
+            np.resize(np.ones(3), shape)
+        with pytest.raises(MemoryError):
+            tm.compile(lambda x, shape=shape: np.resize(x, shape), backend="numpy")(np.ones(3))

@@ -11,7 +11,7 @@ from ...dtypes import INT64, Array
 from ...errors import DTypeError, OutOfBoundsError, ShapeError
 from ...ir import Value
 from ...nesting import shown
-from ...symbolic_size import SymbolicSize, is_known, is_symbolic_shape
+from ...symbolic_size import HUGE, SymbolicSize, is_known, is_symbolic_shape
 from ...tracing.array_values import as_value, weak_or_dtype, written_value
 from ...tracing.registry import implements
 from ...tracing.trace import require_trace
@@ -185,6 +185,8 @@ def recycled(value: Value, shape: tuple[int, ...]) -> Value:
     flat = reshape_value(value, (value.type.size,))
     if not value.type.size:
         return full(shape, 0, value.dtype)
+    if size * value.dtype.itemsize >= HUGE:
+        raise MemoryError  # as NumPy, which makes a tuple with an entry for each repetition
     rows = -(-size // value.type.size)
     tiled = reshape_value(broadcast_to(flat, (rows, value.type.size)), (rows * value.type.size,))
     return reshape_value(take_known(tiled, np.arange(size), 0), shape)

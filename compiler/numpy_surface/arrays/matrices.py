@@ -1,11 +1,12 @@
 """Building matrices and taking them apart: eye, tri, diag, tril, vander."""
 
 import operator
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from ...arguments.axes import normalize_axis
+from ...arguments.option_checks import c_long
 from ...dtypes import FLOAT64, INT64, DType
 from ...errors import ShapeError
 from ...ir import Value
@@ -34,6 +35,9 @@ from ..ufuncs.ufunc_calls import as_array
 from .constructors import as_dtype, constants_of, new_array
 from .reshaping import ravel, view_of
 
+_FARTHEST: Final = 2**62
+"""No matrix in memory has as many diagonals."""
+
 
 def _row_and_column(rows: int, columns: int) -> tuple[Value, Value]:
     """The index of each row, as a column, and of each column, as a row."""
@@ -43,13 +47,18 @@ def _row_and_column(rows: int, columns: int) -> tuple[Value, Value]:
 def lower_triangle(rows: int, columns: int, k: Any) -> Value:
     """True at and below the k-th diagonal: where ``row + k >= column``."""
     row, column = _row_and_column(rows, columns)
-    return greater_equal(add(row, convert(as_value(k), INT64)), column)
+    return greater_equal(add(row, _offset(k)), column)
 
 
 def on_diagonal(rows: int, columns: int, k: Any) -> Value:
     """True on the k-th diagonal."""
     row, column = _row_and_column(rows, columns)
-    return equal(add(row, convert(as_value(k), INT64)), column)
+    return equal(add(row, _offset(k)), column)
+
+
+def _offset(k: Any) -> Value:
+    """The number of a diagonal. One that is far outside of all matrices would wrap around in the sum with a row."""
+    return convert(as_value(min(max(k, -_FARTHEST), _FARTHEST) if type(k) is int else k), INT64)
 
 
 # ---- constructors ------------------------------------------------------------------------------------
@@ -118,7 +127,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> TracedA
     if first == second:
         raise ShapeError("axis1 and axis2 cannot be the same")
     rest = tuple(axis for axis in range(array.ndim) if axis not in (first, second))
-    k = operator.index(offset)
+    k = c_long(operator.index(offset))
     lead, rows, columns = tuple(array.shape[axis] for axis in rest), array.shape[first], array.shape[second]
     above, below = min_expr(max(k, 0), columns), min_expr(max(-k, 0), rows)
     n = min_expr(rows - below, columns - above)

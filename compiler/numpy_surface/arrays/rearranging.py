@@ -126,10 +126,12 @@ def _cut(given: Any, length: Any) -> Any:
         return next(
             (cut for cut in (length - shift, -shift) if is_known(cut >= 0) and is_known(cut <= length)), None
         )
-    known = require_trace().concrete(as_value(shift))
-    if known is None:
+    if isinstance(shift, int):  # of any size
+        total = int(shift)
+    elif (known := require_trace().concrete(as_value(shift))) is None:
         return None
-    total = int(known.sum())
+    else:
+        total = int(known.sum())
     if is_known(-length <= total) and is_known(total <= length):  # then no remainder is needed
         return length - total if total > 0 else -total
     return -total % max_expr(length, 1)

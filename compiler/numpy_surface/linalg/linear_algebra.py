@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...arguments.axes import normalize_axis
+from ...arguments.option_checks import c_long
 from ...builder import bind
 from ...dtypes import is_inexact
 from ...errors import ArgumentValueError, ShapeError
@@ -121,7 +122,7 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
         raise ShapeError("axis1 and axis2 cannot be the same")
     given = convert(x, accumulator(np.add, x.dtype, dtype, out))
     return finished_reduction(
-        bind("trace", given, offset=operator.index(offset), axes=axes), out, x.shape, axes, False
+        bind("trace", given, offset=c_long(operator.index(offset)), axes=axes), out, x.shape, axes, False
     )
 
 
