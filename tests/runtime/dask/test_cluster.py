@@ -162,6 +162,32 @@ def test_an_ensemble_of_a_hundred_members(client: Any) -> None:
     np.testing.assert_allclose(found, np.stack([lorenz(start) for start in starts]), rtol=1e-9)
 
 
+def test_a_block_that_cannot_be_read_at_first_is_read_again(client: Any, tmp_path: Path) -> None:
+    def read(number: int) -> Any:
+        mark = tmp_path / str(number)
+        if not mark.exists():
+            mark.touch()
+            raise OSError("the disk is busy")
+        return np.full((5, 2), float(number))
+
+    blocks = [da.from_delayed(dask.delayed(read)(number), (5, 2), np.float64) for number in range(4)]
+    total = tm.dask.reduction(lambda x: np.sum(x, axis=0), da.concatenate(blocks))
+    np.testing.assert_array_equal(client.compute(total, sync=True, retries=2), [30, 30])
+
+
+def test_blocks_are_released_so_that_workers_hold_a_few_at_a_time(client: Any) -> None:
+    def peak() -> float:
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+
+    x = da.ones((400, 500_000), chunks=(4, 500_000))  # 1.6 GB in 100 blocks of 16 MB
+    before = max(client.run(peak).values())
+    total = tm.dask.reduction(lambda x: np.sum(np.sqrt(x)), x + 3.0)
+    assert client.compute(total, sync=True) == 2 * 400 * 500_000
+    assert max(client.run(peak).values()) - before < 400
+
+
 def test_a_worker_that_is_killed_costs_only_the_blocks_that_it_held(tmp_path: Path) -> None:
     log = tmp_path / "blocks"
 
