@@ -29,6 +29,9 @@ STAND_INS: dict[str, Callable[..., Any]] = {}
 """Maps the name of a function of SciPy, such as ``linalg.inv``, to a function for traced arrays that has those of its
 parameters that change the result."""
 
+STAGED_STAND_INS: set[str] = set()
+"""Those of these names whose functions contain loops, which are converted as the user's are."""
+
 LEAVING: dict[Any, Callable[..., Any]] = {}
 """Maps a NumPy function that writes elements to a file, or makes a text of them, to the one that runs instead."""
 
@@ -70,11 +73,13 @@ def constructs(name: str) -> Callable[[F], F]:
     return register
 
 
-def stands_in_for(name: str) -> Callable[[F], F]:
+def stands_in_for(name: str, *, has_loops: bool = False) -> Callable[[F], F]:
     """Register the decorated function for ``scipy.name`` of traced arrays: ``special.logsumexp``, ``linalg.inv``."""
 
     def register(function: F) -> F:
         enter(STAND_INS, name, function)
+        if has_loops:
+            STAGED_STAND_INS.add(name)
         return function
 
     return register

@@ -25,6 +25,8 @@ P = np.abs(X) + 0.1
 M = np.cov(RNG.normal(size=(4, 30)))
 IMAGE = RNG.normal(size=(6, 7))
 ONES = np.ones(4)
+B, A = scipy.signal.butter(3, 0.3)
+SECTIONS = scipy.signal.butter(4, 0.3, output="sos")
 
 Case = tuple[Callable[[Any], Any], Any]
 
@@ -58,6 +60,14 @@ SIGNALS: dict[str, Case] = {
     "fftconvolve": (lambda x: scipy.signal.fftconvolve(x, Y), X),
     "oaconvolve": (lambda x: scipy.signal.oaconvolve(x, Y[:5]), X),
     "hilbert": (lambda x: np.abs(scipy.signal.hilbert(x)), X),
+    "lfilter": (lambda x: scipy.signal.lfilter(B, A, x), IMAGE),
+    "lfilter along the first axis": (lambda x: scipy.signal.lfilter(B, A, x, axis=0), IMAGE),
+    "lfilter without a past": (lambda x: scipy.signal.lfilter([1, 3], [2], x), X),
+    "lfilter with a state": (lambda x: scipy.signal.lfilter(B, A, x, zi=np.ones((6, 3)))[1], IMAGE),
+    "filtfilt": (lambda x: scipy.signal.filtfilt(B, A, x), X),
+    "sosfilt": (lambda x: scipy.signal.sosfilt(SECTIONS, x), IMAGE),
+    "sosfilt with a state": (lambda x: scipy.signal.sosfilt(SECTIONS, x, 0, np.ones((2, 2, 7)))[1], IMAGE),
+    "sosfiltfilt": (lambda x: scipy.signal.sosfiltfilt(SECTIONS, x), X),
     "savgol_filter": (lambda x: scipy.signal.savgol_filter(x, 5, 2), X),
     "resample": (lambda x: scipy.signal.resample(x, 30), X),
     "fft": (lambda x: np.abs(scipy.fft.fft(x, workers=1)), X),

@@ -1,5 +1,5 @@
 """Versions for traced arrays of SciPy's functions that are written in C, or whose formulas lose derivatives."""
 
-from . import fft, linalg, ndimage
+from . import fft, linalg, ndimage, signal
 
-__all__ = ["fft", "linalg", "ndimage"]
+__all__ = ["fft", "linalg", "ndimage", "signal"]

@@ -18,7 +18,7 @@ from ....compiler.errors import ArgumentValueError
 from ....compiler.frontend.conversion import converted_library
 from ....compiler.numpy_surface import scipy_surface
 from ....compiler.numpy_surface.array_api import array_api
-from ....compiler.tracing.registry import STAND_INS
+from ....compiler.tracing.registry import STAGED_STAND_INS, STAND_INS
 from ....compiler.tracing.traced_array import located
 from ....compiler.tracing.traced_memory import contains_traced, is_traced
 
@@ -128,4 +128,6 @@ def _stand_in(function: Any, ours: Callable[..., Any], name: str, *given: Any, *
             raise ArgumentValueError(
                 f"scipy.{name} of a traced array has no {parameter}: leave it out, or call SciPy outside"
             )
+    if name in STAGED_STAND_INS and isinstance(ours, FunctionType):
+        ours = converted_library(ours)
     return located(ours, *positional, **named)
