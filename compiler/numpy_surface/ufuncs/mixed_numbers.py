@@ -1,14 +1,15 @@
 """Operators on numbers of two kinds of Python. An int and a float are compared exactly, where NumPy would round the int
-first. Beside a float, a `fractions.Fraction` is one, if this is what Python does.
+first. Beside a float, a `fractions.Fraction` is one, if this is what Python does. A `decimal.Decimal` is
+compared like one.
 """
 
 import math
-import sys
+from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
 
-from ...dtypes import is_inexact
+from ...dtypes import DType, is_inexact
 from ...tracing.traced_memory import is_traced
 
 _EXACT: Final = 2.0**53
@@ -68,7 +69,7 @@ def _nearest_float(n: int) -> float:
         return math.inf if n > 0 else -math.inf
 
 
-# ---- fractions -------------------------------------------------------------------------------------------
+# ---- fractions and decimals -----------------------------------------------------------------------------
 
 _ARITHMETIC: Final = frozenset(
     {np.add, np.subtract, np.multiply, np.true_divide, np.floor_divide, np.remainder, np.divmod, np.power}
@@ -77,25 +78,38 @@ _COMPARING: Final = frozenset({np.equal, np.not_equal, np.less, np.less_equal, n
 
 
 def with_fraction(ufunc: Any, x: Any, y: Any) -> tuple[Any, Any] | None:
-    """The operands with a number of Python instead of a fraction; None if there is none, or if this would not be exact.
+    """The operands with a number of Python instead of a fraction, or of a Decimal that is compared; None if there is
+    none, or if this would not be exact.
 
-    Python computes with a float and a fraction in floats, but compares them exactly. An int and a fraction are a
-    fraction, which no program can compute with.
+    Python computes with a float and a fraction in floats, but compares them exactly. The sum of an int and a fraction
+    is a fraction, which no program can compute with.
     """
-    fractions = sys.modules.get("fractions")
-    if fractions is None:
+    exact, array = (x, y) if is_traced(y) else (y, x)
+    if type(exact).__module__ not in _MODULES or not is_traced(array):
         return None
-    fraction, array = (x, y) if is_traced(y) else (y, x)
-    if not (type(fraction) is fractions.Fraction and is_traced(array) and is_inexact(array.dtype)):
-        return None
-    number: Any = float(fraction)
+    number: Any
     if ufunc in _COMPARING:
-        with np.errstate(over="ignore"):
-            element = float(array.dtype.type(number).real)
-        if not np.isfinite(element) or fractions.Fraction(element) != fraction:
-            return None
-    elif ufunc not in _ARITHMETIC:
+        number = _equal_number(exact, array.dtype)
+    elif ufunc in _ARITHMETIC and type(exact).__name__ == "Fraction" and is_inexact(array.dtype):
+        number = int(exact) if ufunc is np.power and exact is y and exact.denominator == 1 else float(exact)
+    else:
         return None
-    elif ufunc is np.power and fraction is y and fraction.denominator == 1:
-        number = int(fraction)
-    return (number, y) if fraction is x else (x, number)
+    return None if number is None else (number, y) if exact is x else (x, number)
+
+
+_MODULES: Final = ("fractions", "decimal", "_pydecimal")
+
+
+def _equal_number(exact: Any, dtype: DType) -> int | float | None:
+    """The int or the float that is equal to a fraction or a Decimal, also in a dtype; None if there is none."""
+    try:
+        numerator, denominator = exact.as_integer_ratio()
+    except (ValueError, OverflowError):  # NaN, or infinite
+        return None
+    if not is_inexact(dtype):
+        return int(numerator) if denominator == 1 and abs(numerator) < _END_OF_INTS else None
+    with np.errstate(over="ignore"), suppress(OverflowError):
+        element = float(dtype.type(numerator / denominator).real)
+        if np.isfinite(element) and element.as_integer_ratio() == (numerator, denominator):
+            return element
+    return None

@@ -7,6 +7,7 @@ found by comparison and undone. Then the function is traced again with traced ar
 import itertools
 import warnings
 import zlib
+from array import array
 from collections import deque
 from collections.abc import Collection, Iterable
 from contextlib import suppress
@@ -122,8 +123,7 @@ class OutsideArrays:
                 entries.pop(key, None)
         for x, before in self._containers:
             if not _is_same(x, before):
-                x.clear()
-                (x.extend if isinstance(x, (list, deque)) else x.update)(before)
+                _refill(x, before)
         for place in self._slots:
             with suppress(LookupError, AttributeError, ValueError, TypeError):
                 if place.now() is not place.value:
@@ -172,11 +172,27 @@ def _state(x: Any) -> Any:
 
 def _copy(x: Any) -> Any:
     """A copy of a container as one of Python's own types."""
+    if isinstance(x, (bytearray, array)):
+        return bytes(x)
     kind = next(kind for kind in (list, deque, dict, set) if isinstance(x, kind))
     return kind(x)
 
 
+def _refill(x: Any, before: Any) -> None:
+    """Give a container the entries of its copy."""
+    if isinstance(x, bytearray):
+        x[:] = before
+    elif isinstance(x, array):
+        del x[:]
+        x.frombytes(before)
+    else:
+        x.clear()
+        (x.extend if isinstance(x, (list, deque)) else x.update)(before)
+
+
 def _is_same(x: Any, before: Any) -> bool:
+    if isinstance(before, bytes):
+        return bytes(x) == before
     return len(x) == len(before) and all(one is old for one, old in zip(x, before, strict=True))
 
 

@@ -77,7 +77,7 @@ class ObjectWalk:
     slots: list[Place] = field(default_factory=list)
     """All places found."""
     containers: list[Any] = field(default_factory=list)
-    """The lists, dicts and sets found, and the attributes of objects."""
+    """The lists, dicts, sets and the like found, and the attributes of objects."""
     ways: dict[int, tuple[str, Any, Entries | None, Way]] = field(default_factory=dict)
     """By id of an array, or of a container other than a dict of attributes: the path, it, what a container holds, and
     the way."""
@@ -184,6 +184,7 @@ class ObjectWalk:
                     for place, one in enumerate(x):
                         self._slot(x, place, one, f"{path}[{place}]", depth)
             case bytearray() | array():
+                self.containers.append(x)
                 self._note_entries(x, path)
             case CellType():
                 with suppress(ValueError):  # it is unset

@@ -279,3 +279,23 @@ def test_new_code_of_a_function_shows_in_the_next_call() -> None:
     assert compiled(3.0) == 7.0
     step.__code__ = (lambda y: 5 * y).__code__  # as IPython's autoreload does
     assert compiled(3.0) == 16.0
+
+
+@pytest.mark.parametrize("in_loop", [False, True])
+@pytest.mark.parametrize(
+    "made", [lambda: bytearray(b"a"), lambda: array("d", [1.0])], ids=["bytes", "floats"]
+)
+@pytest.mark.parametrize("change", [lambda x: x.append(3), lambda x: x.__setitem__(0, x[0] + 1)])
+def test_a_change_by_the_function_itself_happens_in_each_call(made: Any, change: Any, in_loop: bool) -> None:
+    def calling(held: Any) -> Any:
+        def step(_: int, y: Any) -> Any:
+            change(held)
+            return y + len(held) + held[0]
+
+        return lambda y: tm.fori_loop(0, 3, step, y) if in_loop else step(0, y)
+
+    held, expected = made(), made()
+    compiled, plain = tm.compile(calling(held), on_recompile="ignore"), calling(expected)
+    for _ in range(3):
+        assert compiled(2.0) == plain(2.0)
+    assert held == expected

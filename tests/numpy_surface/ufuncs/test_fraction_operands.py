@@ -77,3 +77,21 @@ def test_comparisons_with_fractions_are_exact_or_refused(op: Any) -> None:
 def test_fractions_beside_ints_and_decimals_are_refused(x: Any, number: Any) -> None:
     with pytest.raises(TypeError, match="unsupported operand"):
         tm.compile(lambda x: x * number)(x)
+
+
+@pytest.mark.parametrize("exact", [Fraction(3), Decimal(3), Decimal("0.5"), Decimal("0.1"), Decimal("nan")])
+@pytest.mark.parametrize("x", [3, 3.0, 0.5, True, 0, 3 + 0j])
+def test_exact_numbers_are_equal_to_what_they_are_in_python(exact: Any, x: Any) -> None:
+    def f(x: Any) -> Any:
+        return (2 if x == exact else 1), (2 if exact != x else 1)
+
+    assert tm.compile(f)(x) == f(x)
+
+
+def test_decimals_are_ordered_as_in_python() -> None:
+    def f(x: Any) -> Any:
+        return x * 2 if x < Decimal("2.5") else x * 3
+
+    for x in (2.0, 2.5, 3.0):
+        assert tm.compile(f)(x) == f(x)
+    np.testing.assert_array_equal(tm.vmap(f)(np.array([2.0, 2.5, 3.0])), [4.0, 7.5, 9.0])
