@@ -213,3 +213,71 @@ def test_an_argument_without_a_traced_version_is_named() -> None:
         tm.errors.TracemillError, match=r"linalg\.eigh of a traced array has no subset_by_index"
     ):
         tm.compile(lambda a: scipy.linalg.eigh(a, subset_by_index=[0, 1]))(M)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: scipy.ndimage.uniform_filter(x, 3),
+        lambda x: scipy.ndimage.uniform_filter1d(x, 5),
+        lambda x: scipy.ndimage.gaussian_filter(x, 1.2),
+        lambda x: scipy.ndimage.sobel(x.astype(np.int64)),
+    ],
+)
+@pytest.mark.parametrize(
+    "image", [np.full((6, 7), 9, np.uint8), RNG.integers(0, 200, (6, 7)).astype(np.uint8)]
+)
+def test_filters_of_integers_are_cut_off_as_in_scipy(function: Callable[[Any], Any], image: Any) -> None:
+    found = tm.compile(lambda x: function(x), backend="numpy")(image)  # noqa: PLW0108
+    np.testing.assert_array_equal(found, function(image))
+
+
+@pytest.mark.parametrize("axes", [(1, 0), (-1, 0), (0, 1)])
+def test_weights_are_in_the_order_of_the_axes_of_an_image(axes: tuple[int, int]) -> None:
+    def function(x: Any) -> Any:
+        taps = np.arange(6.0).reshape(3, 2)
+        shifted = scipy.ndimage.correlate(x, np.ones((3, 4)), origin=(-1, 1), axes=axes)
+        return scipy.ndimage.convolve(x, taps, axes=axes) + shifted
+
+    np.testing.assert_allclose(tm.compile(function, backend="numpy")(IMAGE), function(IMAGE))
+
+
+def test_origins_outside_of_the_weights_are_refused() -> None:
+    with pytest.raises(ValueError, match="origin 2 is not from -1 to 1"):
+        tm.compile(lambda x: scipy.ndimage.correlate1d(x, np.ones(3), origin=2))(X)
+
+
+@pytest.mark.parametrize("policy", ["omit", "raise"])
+def test_a_nan_policy_for_several_axes_is_refused(policy: str) -> None:
+    for function in (
+        lambda x: scipy.stats.gmean(x, nan_policy=policy),
+        lambda x: scipy.stats.skew(x, 0, True, policy),
+        lambda x: scipy.stats.kruskal(x, x, nan_policy=policy),
+    ):
+        with pytest.raises(ValueError, match=f"several axes has no nan_policy '{policy}'"):
+            tm.compile(function)(IMAGE)
+
+
+def test_a_nan_policy_for_all_elements_is_scipys() -> None:
+    image = np.where(IMAGE > 1, np.nan, IMAGE)
+    assert np.isnan(image).any()
+    compiled = tm.compile(lambda x: scipy.stats.skew(x, None, nan_policy="raise"), backend="numpy")
+    np.testing.assert_allclose(compiled(IMAGE), scipy.stats.skew(IMAGE, None))
+    with pytest.raises(ValueError, match="contains nan"):
+        compiled(image)
+
+
+def test_functions_in_c_are_named() -> None:
+    with pytest.raises(tm.errors.UnsupportedFunctionError, match=r"scipy\.ndimage.*written in C"):
+        tm.compile(lambda x: scipy.ndimage.distance_transform_edt(x > 0))(IMAGE)
+    with pytest.raises(tm.errors.UnsupportedFunctionError, match=r"scipy\.linalg.*bandwidth.*written in C"):
+        tm.compile(lambda x: scipy.linalg.bandwidth(x))(IMAGE)  # noqa: PLW0108
+
+
+def test_the_squares_of_one_right_hand_side_are_a_number() -> None:
+    def squares(a: Any) -> Any:
+        return scipy.linalg.lstsq(a[:, :3], np.ones(6))[1]
+
+    found = tm.compile(squares, backend="numpy")(IMAGE)
+    np.testing.assert_allclose(found, squares(IMAGE))
+    assert np.shape(found) == ()

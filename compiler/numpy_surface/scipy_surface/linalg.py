@@ -123,7 +123,10 @@ def pinv(a: Any, *, atol: float | None = None, rtol: float | None = None) -> Any
 
 @stands_in_for("linalg.lstsq")
 def lstsq(a: Any, b: Any, cond: float | None = None) -> Any:
-    return tuple(np.linalg.lstsq(a, b, float(np.finfo(a.dtype).eps) if cond is None else cond))
+    """For one right-hand side SciPy's sum of squares is a number."""
+    x, squares, rank, values = np.linalg.lstsq(a, b, float(np.finfo(a.dtype).eps) if cond is None else cond)
+    is_one = np.ndim(b) == 1 and np.shape(squares) == (1,)
+    return x, squares[0] if is_one else squares, rank, values
 
 
 @stands_in_for("linalg.toeplitz")

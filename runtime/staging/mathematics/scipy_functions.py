@@ -12,10 +12,11 @@ from abc import ABCMeta
 from collections.abc import Callable, Iterator
 from functools import partial
 from types import FunctionType, MethodType
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
-from ....compiler.errors import ArgumentValueError
+from ....compiler.errors import ArgumentValueError, UnsupportedFunctionError
 from ....compiler.frontend.conversion import converted_library
+from ....compiler.nesting import shown
 from ....compiler.numpy_surface import scipy_surface
 from ....compiler.numpy_surface.array_api import array_api
 from ....compiler.tracing.registry import STAGED_STAND_INS, STAND_INS
@@ -45,6 +46,8 @@ def scipy_meaning(function: Any) -> Callable[..., Any] | None:
         return partial(_choosing, partial(_made, function), function) if _is_plain(function) else None
     if type(function) is FunctionType:
         return partial(_choosing, partial(_converted, function), function)
+    if inspect.isbuiltin(function) or type(function).__name__ == "cython_function_or_method":
+        return partial(_choosing, partial(_refused, function), function)
     return None
 
 
@@ -62,7 +65,35 @@ def _choosing(ours: Callable[..., Any], function: Callable[..., Any], *given: An
 
 
 def _converted(function: FunctionType, *given: Any, **more: Any) -> Any:
+    if function.__code__.co_name == "axis_nan_policy_wrapper":
+        _check_nan_policy(function, *given, **more)
     return converted_library(function)(*given, **more)
+
+
+def _check_nan_policy(function: FunctionType, *given: Any, **more: Any) -> None:
+    """SciPy would ignore the policy for several axes: traced arrays are not of NumPy's namespace."""
+    arguments = inspect.signature(function).bind_partial(*given, **more).arguments
+    policy = arguments.get("nan_policy", "propagate")
+    if policy in ("omit", "raise") and arguments.get("axis", 0) is not None:
+        values = (value for argument in arguments.values() for value in _each(argument))
+        if any(is_traced(value) and value.ndim > 1 for value in values):
+            raise ArgumentValueError(
+                f"scipy.stats.{function.__name__} of a traced array with several axes has no nan_policy "
+                f"{shown(policy)}: call it for one row at a time, or call SciPy outside"
+            )
+
+
+def _each(argument: Any) -> tuple[Any, ...]:
+    """The samples that a parameter such as ``*samples`` got, or the argument itself."""
+    return argument if isinstance(argument, tuple) else (argument,)
+
+
+def _refused(function: Any, *given: Any, **more: Any) -> NoReturn:
+    """A function in C, which may return with its work undone where it gets something else than an array."""
+    raise UnsupportedFunctionError(
+        f"{function.__module__}.{function.__name__} cannot be traced: it is written in C. Call it outside, "
+        "or through tm.pure_callback"
+    )
 
 
 def _method(method: MethodType, *given: Any, **more: Any) -> Any:
