@@ -281,3 +281,24 @@ def test_the_squares_of_one_right_hand_side_are_a_number() -> None:
     found = tm.compile(squares, backend="numpy")(IMAGE)
     np.testing.assert_allclose(found, squares(IMAGE))
     assert np.shape(found) == ()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: scipy.stats.tvar(x, axis=0),
+        lambda x: scipy.stats.tvar(x, axis=1, keepdims=True),
+        lambda x: scipy.stats.kruskal(x, IMAGE).statistic,
+        lambda x: scipy.stats.skew(x, axis=1),
+        lambda x: scipy.stats.gmean(x, axis=0),
+    ],
+)
+def test_a_missing_number_makes_its_own_column_missing(function: Callable[[Any], Any]) -> None:
+    x = np.abs(IMAGE)
+    x[2, 3] = np.nan
+    np.testing.assert_allclose(tm.compile(function, backend="numpy")(x), function(x), rtol=1e-10)
+
+
+def test_a_keyword_may_have_the_name_of_one_of_ours() -> None:
+    found = tm.compile(lambda x: scipy.stats.Normal(mu=0.5).pdf(x), backend="numpy")(X)
+    np.testing.assert_allclose(found, scipy.stats.Normal(mu=0.5).pdf(X))

@@ -9,10 +9,12 @@ version of Tracemill's.
 import inspect
 import sys
 from abc import ABCMeta
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from types import FunctionType, MethodType
 from typing import Any, Final, NoReturn
+
+import numpy as np
 
 from ....compiler.errors import ArgumentValueError, UnsupportedFunctionError
 from ....compiler.frontend.conversion import converted_library
@@ -58,21 +60,22 @@ def _is_public(function: Any) -> bool:
     return public is function or getattr(public, "__wrapped__", None) is function
 
 
-def _choosing(ours: Callable[..., Any], function: Callable[..., Any], *given: Any, **more: Any) -> Any:
+def _choosing(ours: Callable[..., Any], function: Callable[..., Any], /, *given: Any, **more: Any) -> Any:
     """Call Tracemill's version of a function if an argument is traced."""
     is_traced = any(map(contains_traced, (*given, *more.values())))
     return ours(*given, **more) if is_traced else function(*given, **more)
 
 
-def _converted(function: FunctionType, *given: Any, **more: Any) -> Any:
-    if function.__code__.co_name == "axis_nan_policy_wrapper":
-        _check_nan_policy(function, *given, **more)
-    return converted_library(function)(*given, **more)
-
-
-def _check_nan_policy(function: FunctionType, *given: Any, **more: Any) -> None:
-    """SciPy would ignore the policy for several axes: traced arrays are not of NumPy's namespace."""
+def _converted(function: FunctionType, /, *given: Any, **more: Any) -> Any:
+    if function.__code__.co_name != "axis_nan_policy_wrapper":
+        return converted_library(function)(*given, **more)
     arguments = inspect.signature(function).bind_partial(*given, **more).arguments
+    _check_nan_policy(function, arguments)
+    return _with_missing(function, arguments, converted_library(function)(*given, **more))
+
+
+def _check_nan_policy(function: FunctionType, arguments: Mapping[str, Any]) -> None:
+    """SciPy would ignore the policy for several axes: traced arrays are not of NumPy's namespace."""
     policy = arguments.get("nan_policy", "propagate")
     if policy in ("omit", "raise") and arguments.get("axis", 0) is not None:
         values = (value for argument in arguments.values() for value in _each(argument))
@@ -83,12 +86,40 @@ def _check_nan_policy(function: FunctionType, *given: Any, **more: Any) -> None:
             )
 
 
+def _with_missing(function: FunctionType, arguments: Mapping[str, Any], result: Any) -> Any:
+    """The result with NaN where a sample has one. SciPy leaves that to the function itself for several axes, too."""
+    parameters = inspect.signature(function).parameters
+    axis = arguments.get("axis", parameters["axis"].default)
+    samples = [
+        value
+        for argument in arguments.values()
+        for value in _each(argument)
+        if (is_traced(value) or isinstance(value, np.ndarray)) and value.ndim > 1 and value.dtype.kind in "fc"
+    ]
+    override = inspect.getclosurevars(function).nonlocals.get("override", {})
+    if axis is None or not samples or not override.get("nan_propagation", True):
+        return result
+    keepdims = arguments.get("keepdims", False)
+    is_missing: Any = False
+    for sample in samples:
+        is_missing = np.logical_or(is_missing, np.any(np.isnan(sample), axis=axis, keepdims=keepdims))
+
+    def marked(one: Any) -> Any:
+        return np.where(is_missing, np.nan, one) if is_traced(one) and one.shape == is_missing.shape else one
+
+    if isinstance(result, tuple):
+        return (
+            type(result)(*map(marked, result)) if hasattr(result, "_fields") else tuple(map(marked, result))
+        )
+    return marked(result)
+
+
 def _each(argument: Any) -> tuple[Any, ...]:
     """The samples that a parameter such as ``*samples`` got, or the argument itself."""
     return argument if isinstance(argument, tuple) else (argument,)
 
 
-def _refused(function: Any, *given: Any, **more: Any) -> NoReturn:
+def _refused(function: Any, /, *given: Any, **more: Any) -> NoReturn:
     """A function in C, which may return with its work undone where it gets something else than an array."""
     raise UnsupportedFunctionError(
         f"{function.__module__}.{function.__name__} cannot be traced: it is written in C. Call it outside, "
@@ -96,7 +127,7 @@ def _refused(function: Any, *given: Any, **more: Any) -> NoReturn:
     )
 
 
-def _method(method: MethodType, *given: Any, **more: Any) -> Any:
+def _method(method: MethodType, /, *given: Any, **more: Any) -> Any:
     """A method with a traced argument, or of an object that holds a traced array."""
     own, function = method.__self__, method.__func__
     if isinstance(function, FunctionType) and any(
@@ -120,19 +151,19 @@ def _is_plain(made: type) -> bool:
     return type(made) in (type, ABCMeta) and create is object.__new__ and isinstance(start, FunctionType)
 
 
-def _made(made: type, *given: Any, **more: Any) -> Any:
+def _made(made: type, /, *given: Any, **more: Any) -> Any:
     """A new object, with its ``__init__`` converted."""
     new: Any = object.__new__(made)
     converted_library(made.__init__)(new, *given, **more)  # type: ignore[misc]
     return new
 
 
-def _namespace(function: Any, *arrays: Any, **options: Any) -> Any:
+def _namespace(function: Any, /, *arrays: Any, **options: Any) -> Any:
     """The namespace of some arrays, one of which may be traced."""
     return array_api if any(map(contains_traced, arrays)) else function(*arrays, **options)
 
 
-def _is_writeable(function: Any, x: Any) -> bool:
+def _is_writeable(function: Any, /, x: Any) -> bool:
     """Whether elements of an array can be set: not those of a traced number, which stands for NumPy's scalar."""
     return not x.is_scalar if is_traced(x) else bool(function(x))
 
@@ -141,7 +172,7 @@ _QUESTIONS: Final = {"array_namespace": _namespace, "is_writeable_array": _is_wr
 """What functions for the Array API ask about arrays."""
 
 
-def _stand_in(function: Any, ours: Callable[..., Any], name: str, *given: Any, **more: Any) -> Any:
+def _stand_in(function: Any, ours: Callable[..., Any], name: str, /, *given: Any, **more: Any) -> Any:
     """Call Tracemill's version with the arguments that differ from SciPy's defaults."""
     signature = inspect.signature(function)
     bound = signature.bind(*given, **more)
