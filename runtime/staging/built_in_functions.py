@@ -41,7 +41,6 @@ from .mathematics.real import is_computed
 from .mathematics.rounding import rounded
 from .operators import (
     SHOWN_AS_THEY_ARE,
-    attribute,
     compared,
     iterated,
     operate,
@@ -59,6 +58,7 @@ from .orderings import (
     magnitude,
     place_among,
 )
+from .special_methods import as_index
 
 Callee = Callable[[Any], Any]
 """Returns what converted code calls instead of a function."""
@@ -66,7 +66,6 @@ Callee = Callable[[Any], Any]
 _LONGEST_FOLD: Final = 64
 _BISECTIONS: Final = {bisect.bisect_left: "left", bisect.bisect_right: "right"}
 _NUMPY_NUMBERS: Final = tuple(np.dtype(code).type for code in "?bhilqBHILQefdFD")
-_MISSING: Final = object()
 _COMPARISONS: Final = ("lt", "le", "gt", "ge", "eq", "ne", "is_", "is_not")
 
 
@@ -84,7 +83,6 @@ def built_in_meanings(callee: Callee) -> dict[Any, Callable[..., Any]]:
         bool: _special_method(bool, "__bool__", _bool),
         round: _special_method(round, "__round__", _round),
         next: _next,
-        getattr: _getattr,
         globals: _globals,
         hasattr: _hasattr,
         **{getattr(operator, name): partial(operate, name.strip("_")) for name in BINARY},
@@ -123,16 +121,6 @@ def _len(x: Any) -> Any:
     if (own := users_method(x, "__len__")) is not None:
         return own()
     return x.__len__() if is_traced(x) else len(x)
-
-
-def _getattr(x: Any, name: str, *default: Any) -> Any:
-    if not default:
-        return attribute(x, name)
-    found = getattr(x, name, _MISSING)
-    if found is not _MISSING:
-        return found
-    note_missing(x, name)
-    return default[0]
 
 
 def _hasattr(x: Any, name: str) -> bool:
@@ -176,7 +164,7 @@ def _next(*given: Any, **more: Any) -> Any:
 
 
 def _range(*bounds: Any) -> Any:
-    bounds = tuple(map(as_place, bounds))
+    bounds = tuple(as_place(as_index(one)) for one in bounds)
     if any(is_traced(one) or isinstance(one, SymbolicSize) for one in bounds):
         start, stop, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1)[:3]
         if all(_is_bound(one) for one in (start, stop)) and _is_step(step):
@@ -429,7 +417,8 @@ def _found(own: Any, given: Any, join: Any, *, stops_at: bool) -> Any:
         return (
             as_python_number((np.any if stops_at else np.all)(given), bool) if given.ndim == 1 else own(given)
         )
-    if not isinstance(given, (list, tuple)) and not hasattr(given, "__next__"):
+    given = iterated(given)
+    if not isinstance(given, (list, tuple)) and not hasattr(type(given), "__next__"):
         return own(given)
     result: Any = not stops_at
     following = iter(given)
@@ -454,6 +443,8 @@ def _pow(base: Any, exp: Any, mod: Any = None) -> Any:
         return pow(known[0], known[1], known[2])
     if is_traced(base) or is_traced(exp):
         return base**exp
+    if mod is None:
+        return operate("pow", base, exp)
     own: Any = base
     return pow(own, exp, mod)
 

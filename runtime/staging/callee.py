@@ -45,23 +45,15 @@ from .mathematics.real import MATHEMATICS
 from .methods import UNCHANGED_METHODS, array_method, method_on_values, plain_method
 from .numpy_functions import numpy_meaning
 from .operators import converted_once, delete_attribute, iterated, maker, set_attribute
+from .special_methods import as_numpys, special_method_meanings
 from .user_call import call
 
 _Cached: Final = type(functools.lru_cache(str))
-_ITERATING: Final = (
-    list,
-    tuple,
-    set,
-    frozenset,
-    sum,
-    sorted,
-    zip,
-    enumerate,
-    map,
-    dict,
-    np.array,
-    np.asarray,
-)
+_PREPARING: Final[dict[Any, Callable[[Any], Any]]] = {
+    **dict.fromkeys((list, tuple, set, frozenset, sum, sorted, zip, enumerate, map, dict), iterated),
+    **dict.fromkeys((np.array, np.asarray), lambda x: iterated(as_numpys(x))),
+}
+"""Functions that iterate over their arguments, and what they get instead of an object of a user's class."""
 _IMPURE: Final = (breakpoint, print, id, type, input, open, setattr, super, object)
 _FUNCTIONS: Final = (FunctionType, MethodType, BuiltinFunctionType, partial, type)
 _DEFINED: Final = (FunctionType, MethodType)
@@ -190,9 +182,9 @@ def _called_instead(function: Any, kind: type) -> "Callable[..., Any]":
     if (found := _meaning(function, kind)) is not None:
         if not (OPERATORS.get() and _is_pure(function)):
             return found
-        return partial(_called_of_each, found, function in _ITERATING)
+        return partial(_called_of_each, found, _PREPARING.get(function))
     if OPERATORS.get() and _is_pure(function):
-        return partial(_called_of_each, function, function in _ITERATING)
+        return partial(_called_of_each, function, _PREPARING.get(function))
     numbers = known_number_functions(function)
     for one in () if numbers is None else numbers.functions:
         watch_called(one)
@@ -327,10 +319,10 @@ def _is_pure(function: Any) -> bool:
     )
 
 
-def _called_of_each(function: Any, iterates: bool, *given: Any, **more: Any) -> Any:
-    """Apply a function to each entry of a `OneOf`, or to the items of a user's object."""
-    if iterates:
-        given = tuple(map(iterated, given))
+def _called_of_each(function: Any, prepare: "Callable[[Any], Any] | None", *given: Any, **more: Any) -> Any:
+    """Apply a function to each entry of a `OneOf`, or to what it reads of the user's objects."""
+    if prepare is not None:
+        given = tuple(map(prepare, given))
     arguments: dict[Any, Any] = dict(enumerate(given)) | more
     key = next((key for key, one in arguments.items() if is_one_of(one)), None)
     if key is None:
@@ -339,7 +331,7 @@ def _called_of_each(function: Any, iterates: bool, *given: Any, **more: Any) -> 
     def of_one(each: Any) -> Any:
         filled = arguments | {key: each}
         positional = [filled.pop(number) for number in range(len(given))]
-        return _called_of_each(function, iterates, *positional, **filled)
+        return _called_of_each(function, prepare, *positional, **filled)
 
     return OneOf.asked(arguments[key], of_one)
 
@@ -444,7 +436,7 @@ def _called_visibly(function: Any, *given: Any, **named: Any) -> Any:
     return function(*given, **named)
 
 
-_MEANINGS: Final[dict[Any, Callable[..., Any]]] = {
+_OF_ARGUMENTS: Final[dict[Any, Callable[..., Any]]] = {
     **built_in_meanings(callee),
     iter: _iter,
     itertools.islice: _islice,
@@ -460,3 +452,4 @@ _MEANINGS: Final[dict[Any, Callable[..., Any]]] = {
     **MATHEMATICS,
     **COMPLEX_MATHEMATICS,
 }
+_MEANINGS: Final = _OF_ARGUMENTS | special_method_meanings(_OF_ARGUMENTS)

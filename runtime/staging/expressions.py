@@ -47,9 +47,12 @@ def and_(first: Any, *others: Callable[[], Any]) -> Any:
             first = other()
             continue
         first = length_test(first)
-        if is_open(first):
+        test = first if is_one_of(first) else truth(first)
+        if test is not first and is_open(test):
+            first = choose(test, other, partial(_same, first))
+        elif is_open(first):
             first = _joined(np.logical_and, first, other, first_if=False)
-        elif not first:
+        elif not test:
             return first
         else:
             first = other()
@@ -65,13 +68,20 @@ def or_(first: Any, *others: Callable[[], Any]) -> Any:
             first = other()
             continue
         first = length_test(first)
-        if is_open(first):
+        test = first if is_one_of(first) else truth(first)
+        if test is not first and is_open(test):
+            first = choose(test, partial(_same, first), other)
+        elif is_open(first):
             first = _joined(np.logical_or, first, other, first_if=True)
-        elif first:
+        elif test:
             return first
         else:
             first = other()
     return first
+
+
+def _same(x: Any) -> Any:
+    return x
 
 
 def _joined(join: Any, first: Any, other: Callable[[], Any], *, first_if: bool) -> Any:

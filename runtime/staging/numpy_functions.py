@@ -23,6 +23,7 @@ from ...compiler.tracing.trace import require_trace
 from ...compiler.tracing.traced_array import TracedArray, located, wrap
 from ...compiler.tracing.traced_memory import contains_size, contains_traced, is_numpy_array, is_traced
 from ..branching.watching import watch_called
+from .special_methods import as_numpys
 from .user_call import call
 
 _WRITERS: Final = frozenset(
@@ -111,9 +112,14 @@ def _meanings() -> dict[Any, Callable[..., Any]]:
     }
     for name, traced in CONSTRUCTORS.items():
         module, short = place_in_numpy(name)
-        found[getattr(module, short)] = partial(with_converted_functions, partial(located, traced))
+        found[getattr(module, short)] = partial(_constructing, traced)
     found[np.isscalar] = _is_scalar
     return found
+
+
+def _constructing(traced: Any, *given: Any, **more: Any) -> Any:
+    """``np.asarray(x)``, ``np.zeros(n)``"""
+    return with_converted_functions(partial(located, traced), *map(as_numpys, given), **more)
 
 
 def _is_scalar(element: Any) -> bool:
@@ -136,6 +142,7 @@ def _looking_everywhere(function: Any, *given: Any, **more: Any) -> Any:
     """``np.max([x, y])``, ``np.fill_diagonal(w, x)``: NumPy's protocol looks at some arguments only, not into lists."""
     if not more and _are_traced_with(_ARRAYS, given):
         return located(FUNCTIONS[function], *given)
+    given = tuple(map(as_numpys, given))
     arguments = (*given, *more.values())
     if any(map(contains_traced, arguments)) or any(map(contains_size, arguments)):
         return with_converted_functions(partial(located, FUNCTIONS[function]), *given, **more)
@@ -165,7 +172,7 @@ def _method_of_lists(method: Any, *given: Any, **more: Any) -> Any:
 def _array_of_list(x: Any) -> Any:
     """The array of a list of traced numbers or sizes, of which NumPy would make an array of objects; else `x`."""
     holds_numbers = isinstance(x, (list, tuple)) and (contains_traced(x) or contains_size(x))
-    return CONSTRUCTORS["array"](x) if holds_numbers else x
+    return CONSTRUCTORS["array"](x) if holds_numbers else as_numpys(x)
 
 
 def _of_array(method: Any, *given: Any, **more: Any) -> Any:

@@ -118,7 +118,12 @@ def operate(name: str, x: Any, y: Any) -> Any:
         return _BINARY[name](x, y)
     if is_traced(x) and x.weak is None and _is_converted(y):
         return _BINARY[name](x, np.asarray(y))
-    return _known(_asked(name, x, y), name, _SIGNS[name], x, y)
+    return answered(name, _SIGNS[name], x, y)
+
+
+def answered(name: str, sign: str, x: Any, y: Any) -> Any:
+    """What the methods of two operands give, or Python's error."""
+    return _known(_asked(name, x, y), name, sign, x, y)
 
 
 def _is_converted(y: Any) -> bool:
@@ -482,11 +487,19 @@ def attribute(x: Any, name: str) -> Any:
         if type(found) is cached_property and _is_users(found.func) and name not in vars(x):
             vars(x)[name] = _called(MethodType(found.func, x))
             return vars(x)[name]
-        return getattr(x, name) if own is None else object.__getattribute__(x, name)
+        return _by_descriptor(x, name, found, own)
     except AttributeError:
         if own is None:
             raise
         return own(name)
+
+
+def _by_descriptor(x: Any, name: str, found: Any, own: Any) -> Any:
+    """``x.name``, which ``__get__`` of the user's descriptor `found` may compute. `own` is ``__getattr__``."""
+    get = users_method(found, "__get__")
+    if get is not None and (name not in getattr(x, "__dict__", ()) or hasattr(type(found), "__set__")):
+        return get(x, type(x))
+    return getattr(x, name) if own is None else object.__getattribute__(x, name)
 
 
 def _of_class(kind: "type[Any]", name: str) -> Any:

@@ -29,6 +29,7 @@ from .loops.iterations import StagedRange, plainly, range_of
 from .methods import PLAIN_KEYS
 from .numpy_functions import indexable
 from .operators import iterated, users_method
+from .special_methods import as_index
 
 _COUNTS_TEMPORARIES: Final = sys.version_info < (3, 14)
 """Later versions of Python do not count all references."""
@@ -74,7 +75,7 @@ def _get_item(table: Any, index: Any) -> Any:
         return read(value_at(table, index), table, index)
     if table is os.environ:
         return variable(index)
-    index = _with_plain_ranges(index)
+    index = as_index(_with_plain_ranges(index))
     if not _is_traced_index(index):
         return _of_numpys_array(table, index) if is_numpy_array(table) else table[index]
     if isinstance(table, (StagedRange, range, *_SEQUENCES)):

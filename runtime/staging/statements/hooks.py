@@ -30,7 +30,6 @@ from ..expressions import and_, choose, compare, comparison_hooks, folded, not_,
 from ..loops.iterations import plainly
 from ..loops.open_generators import pairs
 from ..loops.truth_in_call import truth_in_call
-from ..managers import managed
 from ..numpy_functions import numpy_meaning
 from ..operators import (
     attribute,
@@ -45,6 +44,7 @@ from ..operators import (
 )
 from ..tables import get_item, set_item, with_adopted
 from .for_hooks import ForHooks
+from .managers import managed
 from .patterns import BOOL_PATTERN, COMPLEX_PATTERN, FLOAT_PATTERN, INT_PATTERN, matched
 from .statement_hooks import state
 from .while_hooks import WhileHooks

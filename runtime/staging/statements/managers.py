@@ -4,12 +4,12 @@ import contextlib
 from types import FunctionType
 from typing import Any
 
-from ...compiler.callers.user_code import is_users
-from ...compiler.tracing.exceptions.handlers import handling
-from ...compiler.tracing.exceptions.numpys_own import numpys_own
-from ...compiler.tracing.exceptions.own_errors import pass_on
-from ...compiler.tracing.trace import current_trace, require_trace
-from .operators import users_method
+from ....compiler.callers.user_code import is_users
+from ....compiler.tracing.exceptions.handlers import handling
+from ....compiler.tracing.exceptions.numpys_own import numpys_own
+from ....compiler.tracing.exceptions.own_errors import pass_on
+from ....compiler.tracing.trace import current_trace, require_trace
+from ..operators import users_method
 
 
 def managed(manager: Any) -> Any:
