@@ -39,7 +39,7 @@ def special_method_meanings(known: Meanings) -> dict[Any, Callable[..., Any]]:
     """Maps functions to those that converted code calls instead. `known` are its other functions."""
     found: dict[Any, Callable[..., Any]] = {own: _of_floats(known.get(own, own)) for own in _OF_FLOATS}
     below: dict[Any, Callable[..., Any]] = {**known, **found}
-    found |= {own: _asking(own, name, below.get(own, own)) for own, name in _ASKING.items()}
+    found |= {own: _asking(own, name, below.get(own) or own) for own, name in _ASKING.items()}
     return found | {
         reversed: _reversed(known[reversed]),
         divmod: _divmod(known.get(divmod, divmod)),

@@ -97,10 +97,10 @@ def _correlated(
             first[axis] += number
         return padded[tuple(slice(low, low + size) for low, size in zip(first, x.shape, strict=True))]
 
+    total: Any = 0.0
     if len(axes) == 1 and isinstance(weights, np.ndarray):
         total = _sum_along_one_axis(weights, part)
     else:
-        total = 0.0
         for place in product(*map(range, weights.shape)):
             total = total + weights[place] * part(*place)
     total = total / divisor

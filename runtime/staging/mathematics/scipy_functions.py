@@ -67,7 +67,7 @@ def _choosing(ours: Callable[..., Any], function: Callable[..., Any], /, *given:
 
 
 def _converted(function: FunctionType, /, *given: Any, **more: Any) -> Any:
-    if function.__code__.co_name != "axis_nan_policy_wrapper":
+    if function.__code__.co_name != "axis_nan_policy_wrapper" or more.get("_no_deco"):
         return converted_library(function)(*given, **more)
     arguments = inspect.signature(function).bind_partial(*given, **more).arguments
     _check_nan_policy(function, arguments)

@@ -24,7 +24,14 @@ SAMPLES: tuple[Sample, ...] = tuple(
     for length in (0, 1, 5, 100)
 ) + tuple(Sample("size", (), (), {"of": of}, reference=_size_reference) for of in (-3, 0, 1, 100))
 FAILURES = (
-    Failure("iota", (), (), ShapeError, "iota of -1", {"length": -1, "dtype": dtype_named("i64")}),
+    Failure(
+        "iota",
+        (),
+        (),
+        ShapeError,
+        "negative dimensions are not allowed",
+        {"length": -1, "dtype": dtype_named("i64")},
+    ),
     Failure(
         "iota",
         (),
