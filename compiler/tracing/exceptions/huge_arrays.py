@@ -8,11 +8,14 @@ import numpy as np
 from ...builder import bind_all
 from ...dtypes import FLOAT64, INT64
 from ...ir import ArrayType, Value
-from ...symbolic_size import HUGE, SymbolicSize
+from ...symbolic_size import HUGE, SymbolicSize, upper_bound
 from ...value_ops import greater_equal, multiply, number
 from ..trace import Trace, current_trace
 from ..value_lengths import depends_on_values
 from ..values_in_call import guarded_truth, sizes_of_arguments, value_in_call
+
+LONG: Final = 1 << 10
+"""Axes with fewer entries make no array too large, together with two others."""
 
 _ERROR: Final = "MemoryError('Unable to allocate a new array')"
 
@@ -31,7 +34,7 @@ def refuse_huge(type_: ArrayType) -> None:
     if trace is None or trace.is_evaluating:
         return
     if any(map(depends_on_values, shape)):
-        if _is_open(trace, shape) and (shape, itemsize) not in trace.new_shapes:
+        if _may_be_huge(trace, shape) and (shape, itemsize) not in trace.new_shapes:
             entries = number(itemsize, FLOAT64)
             for length in shape:
                 entries = multiply(entries, number(length, FLOAT64))
@@ -56,7 +59,13 @@ def _refuse_in_call(trace: Trace, is_huge: Value, type_: ArrayType) -> None:
         np.empty([int(length) for length in lengths if length is not None], type_.dtype)
 
 
-def _is_open(trace: Trace, shape: Any) -> bool:
-    """Whether a length is any number that the function computes; others are not longer than some array."""
+def _may_be_huge(trace: Trace, shape: Any) -> bool:
+    """Whether an array with a length that values decide may be too large.
+
+    Such a length is any number that the function computes, or not longer than some array. Two of the latter kind seldom
+    make a product that is too large, three may.
+    """
+    if sum(upper_bound(length) >= LONG for length in shape) > 2:
+        return True
     names = {str(one) for length in shape if isinstance(length, SymbolicSize) for one in length.sizes}
     return any(names & one.open_lengths for one in trace.enclosing())
