@@ -1,15 +1,13 @@
 """The lock file: choices for kernels, as readable text to commit."""
 
 import os
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 from ...compiler.errors import LockFileError
-from ..cache.disk_cache import default_cache
-from ..files.cache_folder import make_private
+from ..cache.process_lock import alone
 from ..files.input_file import read_whole
 from ..files.output_file import write_output
 from .lock_entry import Entries
@@ -55,21 +53,7 @@ def add_to_lock(path: Path, found: Entries) -> Entries:
     return entries
 
 
-@contextmanager
-def _alone_with(path: Path) -> Generator[None]:
-    """One process of this user at a time: the lock is not beside a file that is committed."""
-    import filelock
-
-    folder = default_cache().folder
-    digest = sha256(os.fsencode(path.resolve())).hexdigest()[:32]
-    try:
-        make_private(folder)
-        lock = filelock.FileLock(folder / f".lock-{digest}", timeout=_PATIENCE)
-        lock.acquire()
-    except (OSError, filelock.Timeout):  # lost entries are measured again
-        yield
-        return
-    try:
-        yield
-    finally:
-        lock.release()
+def _alone_with(path: Path) -> AbstractContextManager[None]:
+    """One process of this user at a time: the lock is not beside a file that is committed. Without it, lost entries are
+    measured again."""
+    return alone(sha256(os.fsencode(path.resolve())).hexdigest()[:32], _PATIENCE)
