@@ -91,49 +91,18 @@ def _transform(
     return np.moveaxis(found, -1, axis)
 
 
-@stands_in_for("fft.dct")
-def dct(
-    x: Any,
-    type: int = 2,
-    n: int | None = None,
-    axis: int = -1,
-    norm: str | None = None,
-    orthogonalize: bool | None = None,
-) -> Any:
-    return _transform("dct", x, type, n, axis, norm, orthogonalize)
+def _register(name: str) -> None:
+    @stands_in_for(f"fft.{name}")
+    def transform(
+        x: Any,
+        type: int = 2,
+        n: int | None = None,
+        axis: int = -1,
+        norm: str | None = None,
+        orthogonalize: bool | None = None,
+    ) -> Any:
+        return _transform(name, x, type, n, axis, norm, orthogonalize)
 
 
-@stands_in_for("fft.idct")
-def idct(
-    x: Any,
-    type: int = 2,
-    n: int | None = None,
-    axis: int = -1,
-    norm: str | None = None,
-    orthogonalize: bool | None = None,
-) -> Any:
-    return _transform("idct", x, type, n, axis, norm, orthogonalize)
-
-
-@stands_in_for("fft.dst")
-def dst(
-    x: Any,
-    type: int = 2,
-    n: int | None = None,
-    axis: int = -1,
-    norm: str | None = None,
-    orthogonalize: bool | None = None,
-) -> Any:
-    return _transform("dst", x, type, n, axis, norm, orthogonalize)
-
-
-@stands_in_for("fft.idst")
-def idst(
-    x: Any,
-    type: int = 2,
-    n: int | None = None,
-    axis: int = -1,
-    norm: str | None = None,
-    orthogonalize: bool | None = None,
-) -> Any:
-    return _transform("idst", x, type, n, axis, norm, orthogonalize)
+for _name in ("dct", "idct", "dst", "idst"):
+    _register(_name)

@@ -110,6 +110,11 @@ def _correlated(
     return output
 
 
+def _taps(weights: Any) -> Any:
+    """Weights as an array; numbers in lists count as f64."""
+    return weights if hasattr(weights, "dtype") else np.asarray(weights, dtype=np.float64)
+
+
 @stands_in_for("ndimage.correlate1d")
 def correlate1d(
     input: Any,
@@ -120,7 +125,7 @@ def correlate1d(
     cval: float = 0.0,
     origin: int = 0,
 ) -> Any:
-    taps = weights if hasattr(weights, "dtype") else np.asarray(weights, dtype=np.float64)
+    taps = _taps(weights)
     axes = normalize_axes(axis, input.ndim)
     return _correlated("correlate1d", input, taps, axes, output, mode, cval, origin)
 
@@ -170,7 +175,7 @@ def correlate(
     *,
     axes: Any = None,
 ) -> Any:
-    taps = weights if hasattr(weights, "dtype") else np.asarray(weights, dtype=np.float64)
+    taps = _taps(weights)
     along, origins = _axes_of_weights("correlate", input, taps, origin, axes)
     return _correlated("correlate", input, taps, along, output, mode, cval, origins)
 
@@ -186,7 +191,7 @@ def convolve(
     *,
     axes: Any = None,
 ) -> Any:
-    taps = weights if hasattr(weights, "dtype") else np.asarray(weights, dtype=np.float64)
+    taps = _taps(weights)
     along, origins = _axes_of_weights("convolve", input, taps, origin, axes)
     opposite = [-shift - (size % 2 == 0) for shift, size in zip(origins, taps.shape, strict=True)]
     return _correlated("convolve", input, np.flip(taps), along, output, mode, cval, opposite)
