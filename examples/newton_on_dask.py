@@ -26,7 +26,7 @@ TRUE = np.linspace(-1, 1, COLUMNS)
 
 
 def parts_of(rows: int) -> Any:
-    """A function of the seed of a block of so many rows and of the weights: the loss, its gradient and its Hessian."""
+    """The loss, its gradient and its Hessian, of the seed of a block with this many rows and of the weights."""
 
     def parts(seed: Any, w: Any) -> Any:
         rng = tm.random.default_rng([1, seed[0]])

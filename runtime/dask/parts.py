@@ -63,7 +63,7 @@ class Parts:
         )
 
     def program(self, where: str, function: Callable[..., Any], *, count: int) -> TypedProgram:
-        """The program of a function of so many of these."""
+        """The program of a function of this many of these."""
         leaves = [Block(type) for type in self.types]
         one = optree.tree_unflatten(self.tree, leaves)
         traced = BlockFunction(where, function, [one] * count, {})

@@ -28,7 +28,7 @@ _SLOW: Final = frozenset({"divide", "reciprocal", "sqrt", "hypot"})
 """The arithmetic whose result arrives long after the next one could have been started."""
 
 MANY: Final = 16
-"""So many calls of slow arithmetic, one after another, are longer than what processors overlap by themselves."""
+"""Processors overlap fewer calls of slow arithmetic than this by themselves."""
 
 
 def smaller_type(loop: Loop) -> str | None:
@@ -37,7 +37,8 @@ def smaller_type(loop: Loop) -> str | None:
 
     Compilers make vectors of as many elements as the smallest type in a loop allows. With a type of half the size, they
     compute two vectors of elements at once, and the steps of one fill the waiting times of the other: up to 1.3 times
-    as fast. Divisions and square roots wait longer and need fewer registers, so many of them get four: up to 2.2 times.
+    as fast. Divisions and square roots wait longer and need fewer registers: loops with many get four, and
+    are up to 2.2 times as fast.
     """
     if any(a.op == "sum" and kind(a.dtype) == "f" for a in accumulated(loop.body)):
         return None  # it consists of short loops, at whose ends two vectors would be added
