@@ -72,9 +72,11 @@ def link_pages(page: str, depth: int) -> str:
 def in_the_site(target: str, depth: int) -> str:
     """Where a link leads there.
 
-    >>> in_the_site("../../README.md", 1), in_the_site("docs/gpu.md", -1), in_the_site("gpu.md", 0)
-    ('../overview.md', 'gpu.md', 'gpu.md')
+    >>> in_the_site("../../README.md", 1), in_the_site("docs/gpu.md", -1), in_the_site("quickstart.ipynb", 0)
+    ('../overview.md', 'gpu.md', 'quickstart.md')
     """
+    if target.endswith(".ipynb"):
+        target = f"{target.removesuffix('.ipynb')}.md"
     to_root = "../" * (depth + 1)
     from_root = target.removeprefix(to_root)
     if target.startswith(to_root) and from_root in FROM_THE_ROOT:

@@ -1,4 +1,4 @@
-"""The pages of the site that are not in docs/: those at the root, the reference, one for each error and example."""
+"""The pages of the site that are not in docs/: those at the root, the reference, errors, examples, notebooks."""
 
 from pathlib import Path
 from typing import Any
@@ -8,6 +8,7 @@ from mkdocs.structure.files import File, Files
 from tracemill.docs.hooks.error_pages import error_pages
 from tracemill.docs.hooks.example_pages import example_pages
 from tracemill.docs.hooks.links import FROM_THE_ROOT, link_names, link_pages
+from tracemill.docs.hooks.notebook_pages import notebook_files
 from tracemill.docs.hooks.reference_pages import reference_pages
 
 
@@ -25,7 +26,8 @@ def on_files(files: Files, config: Any) -> Files:
     """Add the pages before links are looked at."""
     root = Path(config.config_file_path).parent
     texts = {path: (root / name).read_text(encoding="utf-8") for name, path in FROM_THE_ROOT.items()}
-    for path, text in {**texts, **example_pages(), **reference_pages(), **error_pages()}.items():
+    made = example_pages() | notebook_files() | dict(reference_pages()) | dict(error_pages())
+    for path, text in (texts | made).items():
         files.append(File.generated(config, path, content=text))
     return files
 
