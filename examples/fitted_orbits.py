@@ -25,9 +25,8 @@ def change(counts: Any, rates: Any) -> Any:
     return np.array([prey * (births - hunting * predators), predators * (gain * prey - deaths)])
 
 
-@tm.compile
-def orbit(rates: Any) -> Any:
-    """The counts at the end of each year, f64[YEARS, 2], by the method of Runge and Kutta."""
+def path(rates: Any) -> Any:
+    """The counts after each step, f64[YEARS * PER_YEAR, 2], by the method of Runge and Kutta."""
     h = 1 / PER_YEAR
 
     def step(counts: Any, _: Any) -> tuple[Any, Any]:
@@ -38,8 +37,13 @@ def orbit(rates: Any) -> Any:
         counts = counts + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
         return counts, counts
 
-    _, path = tm.scan(step, START, None, length=YEARS * PER_YEAR)
-    return path[PER_YEAR - 1 :: PER_YEAR]
+    return tm.scan(step, START, None, length=YEARS * PER_YEAR)[1]
+
+
+@tm.compile
+def orbit(rates: Any) -> Any:
+    """The counts at the end of each year, f64[YEARS, 2]."""
+    return path(rates)[PER_YEAR - 1 :: PER_YEAR]
 
 
 def residuals(logarithms: Any, seen: Any) -> Any:
@@ -75,23 +79,25 @@ def fitted(x: Any, seen: Any) -> Any:
     return x
 
 
-def plot(path: Path, seen: Any, rates: Any) -> None:
+def plot(file: Path, seen: Any, rates: Any) -> None:
     """What was seen, and what was found."""
     import matplotlib.pyplot as plt
 
-    years = np.arange(1, YEARS + 1)
+    plt.figure(figsize=(5, 3), layout="constrained")
+    years, found = np.arange(1, YEARS + 1), path(rates)
+    times = np.arange(1, len(found) + 1) / PER_YEAR
     for column, (name, color) in enumerate((("prey", "tab:green"), ("predators", "tab:red"))):
         plt.plot(years, seen[:, column], "o", color=color, label=f"{name}, seen")
-        plt.plot(years, orbit(rates)[:, column], color=color, label=f"{name}, fitted")
+        plt.plot(times, found[:, column], color=color, label=f"{name}, fitted")
     plt.xlabel("years")
     plt.legend()
-    plt.savefig(path)
+    plt.savefig(file)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--noise", type=float, default=0.05, help="of the counts, relative")
-    parser.add_argument("--plot", type=Path, help="draw it in a file, such as orbits.png; needs matplotlib")
+    parser.add_argument("--plot", type=Path, help="draw it in a file, such as orbits.svg; needs matplotlib")
     options = parser.parse_args()
 
     rng = np.random.default_rng(0)

@@ -66,6 +66,7 @@ def plot(path: Path, x: Any, seen: Any, at: Any, mean: Any, deviation: Any) -> N
     """The observations, and the posterior of the function."""
     import matplotlib.pyplot as plt
 
+    plt.figure(figsize=(5, 3), layout="constrained")
     plt.fill_between(at, mean - 2 * deviation, mean + 2 * deviation, alpha=0.3, label="95 %")
     plt.plot(at, mean, label="mean")
     plt.plot(x, seen, ".", label="seen")
@@ -76,7 +77,7 @@ def plot(path: Path, x: Any, seen: Any, at: Any, mean: Any, deviation: Any) -> N
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", type=int, default=200, help="how many values are seen")
-    parser.add_argument("--plot", type=Path, help="draw it in a file, such as process.png; needs matplotlib")
+    parser.add_argument("--plot", type=Path, help="draw it in a file, such as process.svg; needs matplotlib")
     options = parser.parse_args()
 
     def truth(x: Any) -> Any:

@@ -6,6 +6,7 @@ The Python loop is unrolled while tracing and rolled up again by the compiler, i
 import argparse
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,11 +32,25 @@ def best(function: Callable[..., Any], u: Any, steps: int, repeats: int) -> floa
     return min(times)
 
 
+def plot(path: Path, before: Any, after: Any, slope: Any) -> None:
+    """The plate, and how much each point of its edge matters."""
+    import matplotlib.pyplot as plt
+
+    _, (left, middle, right) = plt.subplots(1, 3, figsize=(7, 2.3), layout="constrained")
+    for ax, picture, title in ((left, before, "before"), (middle, after, "after")):
+        ax.imshow(picture, cmap="inferno", vmin=0, vmax=1.5)
+        ax.set(title=title, xticks=[], yticks=[])
+    right.plot(slope)
+    right.set(title="gradient by the edge", xlabel="place", yticks=[])
+    plt.savefig(path)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", type=int, default=512)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--plot", type=Path, help="draw it in a file, such as heat.svg; needs matplotlib")
     options = parser.parse_args()
 
     n, steps = options.size, options.steps
@@ -63,6 +78,9 @@ def main() -> None:
     print(
         f"the gradient by the edge sums to {slope @ ones:.6f}, and warmth is linear in it: {warmth(ones):.6f}"
     )
+
+    if options.plot:
+        plot(options.plot, u, compiled(u, steps=steps), slope)
 
 
 if __name__ == "__main__":

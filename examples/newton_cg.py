@@ -5,6 +5,7 @@ solved by conjugate gradients (J. Nocedal, S. Wright, Numerical Optimization, 20
 """
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -67,10 +68,23 @@ def film(frame: Any) -> tuple[Any, int]:
     return x, products
 
 
+def plot(path: Path, film: Any) -> None:
+    """The film in its frame."""
+    import matplotlib.pyplot as plt
+
+    place = np.linspace(0, 1, len(film))
+    axes: Any = plt.figure(figsize=(5, 3.4), layout="constrained").add_subplot(projection="3d")
+    axes.plot_surface(place, place[:, None], film, cmap="viridis", linewidth=0)
+    axes.set_axis_off()
+    plt.savefig(path)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", type=int, default=40, help="how many heights along an edge")
-    size = parser.parse_args().size
+    parser.add_argument("--plot", type=Path, help="draw it in a file, such as film.svg; needs matplotlib")
+    options = parser.parse_args()
+    size = options.size
 
     # Scherk's surface (1834) is a film between four walls: log(cos x) − log(cos y)
     place = np.linspace(-1, 1, size + 2)
@@ -93,6 +107,9 @@ def main() -> None:
         f"the film is Scherk's surface but for {error:.0e}, which the grid is to blame for: {products} products of"
     )
     print(f"{size**2} numbers, where the Hessian has {size**4} entries")
+    if options.plot:
+        frame[1:-1, 1:-1] = x
+        plot(options.plot, frame)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ Layers are dicts in a list, the update is a loop over arrays, and one compiled f
 
 import argparse
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -118,20 +119,36 @@ def written(weights: Any, rng: np.random.Generator, start: str, length: int) -> 
     return text
 
 
+def plot(path: Path, values: list[Any]) -> None:
+    """How the surprise falls."""
+    import matplotlib.pyplot as plt
+
+    plt.figure(figsize=(5, 3), layout="constrained")
+    plt.plot(values)
+    plt.axhline(np.log(len(LETTERS)), linestyle=":", label="knowing nothing")
+    plt.xlabel("step")
+    plt.ylabel("surprise by the next letter")
+    plt.legend()
+    plt.savefig(path)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=400)
-    steps = parser.parse_args().steps
+    parser.add_argument("--plot", type=Path, help="draw it in a file, such as losses.svg; needs matplotlib")
+    options = parser.parse_args()
+    steps = options.steps
 
     rng = np.random.default_rng(0)
     weights = initial_weights(rng)
     zeros = mapped(lambda w: (np.zeros_like(w), np.zeros_like(w), 0), weights)
     state = weights, zeros[0], zeros[1]
     print(f"knowing nothing, a letter surprises by {np.log(len(LETTERS)):.2f}")
-    start, value = time.perf_counter(), 0.0
+    start, value, values = time.perf_counter(), 0.0, []
     for number in range(steps):
         starts = rng.integers(len(CODES) - CONTEXT, size=BATCH)
         state, value = step(state, CODES[starts[:, None] + np.arange(CONTEXT + 1)], float(number + 1))
+        values.append(value)
         if number == 0:
             print(f"compiling the step took {time.perf_counter() - start:.1f} s")
             start = time.perf_counter()
@@ -140,6 +157,8 @@ def main() -> None:
     milliseconds = 1e3 * (time.perf_counter() - start) / max(steps - 1, 1)
     print(f"at last a letter surprises by {value:.3f}; a step took {milliseconds:.1f} ms. It writes:\n")
     print(written(state[0], rng, "The ", 240))
+    if options.plot:
+        plot(options.plot, values)
 
 
 if __name__ == "__main__":

@@ -74,11 +74,13 @@ def in_the_site(target: str, depth: int) -> str:
 
     >>> in_the_site("../../README.md", 1), in_the_site("docs/gpu.md", -1), in_the_site("quickstart.ipynb", 0)
     ('../overview.md', 'gpu.md', 'quickstart.md')
+    >>> in_the_site("../examples/heat.py", 0)
+    'examples/heat.py.md'
     """
     if target.endswith(".ipynb"):
         target = f"{target.removesuffix('.ipynb')}.md"
     to_root = "../" * (depth + 1)
     from_root = target.removeprefix(to_root)
-    if target.startswith(to_root) and from_root in FROM_THE_ROOT:
-        return "../" * max(depth, 0) + FROM_THE_ROOT[from_root]
+    if target.startswith(to_root) and (from_root in FROM_THE_ROOT or from_root.startswith("examples/")):
+        return "../" * max(depth, 0) + FROM_THE_ROOT.get(from_root, f"{from_root}.md")
     return target.removeprefix("docs/") if depth == -1 else target

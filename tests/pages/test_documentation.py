@@ -43,7 +43,12 @@ PAGES = (
 )
 AS_A_USER_RUNS_THEM = "docs/tutorial/first-function.md"
 """The page where each command runs in its own process."""
-HEAVY = {"docs/gpu.md", "docs/how-to/reading-dumps.md", AS_A_USER_RUNS_THEM}  # they take more than a second
+HEAVY = {
+    "docs/applications/small-gpt.md",
+    "docs/gpu.md",
+    "docs/how-to/reading-dumps.md",
+    AS_A_USER_RUNS_THEM,
+}  # they take more than a second
 
 if find_spec("triton") is not None:
     # Before an example loads Triton, which compiles from then on and interprets nothing.

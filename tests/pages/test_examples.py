@@ -80,6 +80,17 @@ RUNS = {
         },
         is_slow=True,
     ),
+    "eight_schools": Example(
+        ("--draws", "300"),
+        at_most={r"R̂ is at most (\S+)": 1.03, r"draws and the grid agree to (\S+) points": 1.0},
+        at_least={r"(\d+) % of the moves": 80},
+        is_slow=True,
+    ),
+    "conductivity": Example(
+        ("--size", "8"),
+        at_most={r"gradient and differences agree to (\S+)": 1e-7, r"found but for (\S+) %": 20},
+        is_slow=True,
+    ),
     "heat": Example(
         ("--size", "32", "--steps", "80", "--repeats", "1"),
         at_most={r"compiled and NumPy agree to (\S+)": 1e-12, r"(\d+) are left": 300},
