@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from dis import opmap
 from linecache import getlines
 from os.path import basename, dirname, join
-from types import CodeType, FrameType, TracebackType
+from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any
 
 import numpy as np
@@ -68,12 +68,21 @@ def is_users(file: str) -> bool:
     return not (is_library(file) or file.startswith(("<frozen", "<__array_function__", *_installed())))
 
 
+def is_users_module(module: ModuleType) -> bool:
+    """Whether a module is the user's: by its file, or by its folders, or because code has made it."""
+    if file := getattr(module, "__file__", None):
+        return is_users(file)
+    spec = getattr(module, "__spec__", None)
+    if spec is None:
+        return True
+    folders = spec.submodule_search_locations
+    return spec.origin is None and folders is not None and all(is_users(join(one, "")) for one in folders)
+
+
 def is_defined_by_user(kind: type) -> bool:
     """Whether a class is defined in one of the user's own modules."""
     module = sys.modules.get(kind.__module__)
-    return is_users(
-        getattr(module, "__file__", None) or ("" if kind.__module__ == "__main__" else "<frozen>")
-    )
+    return module is not None and is_users_module(module)
 
 
 @functools.lru_cache(1)

@@ -339,7 +339,7 @@ def _changed_outside(call: TracedCall, program: Program, found: ReadNames, recor
     """
     writes = call.writes
     before = _Outside(unchanged(writes.names_read(found)), found, writes.outside_objects)
-    changed = writes.changed() if record.parent is None else ""
+    changed = (writes.changed() or found.changed) if record.parent is None else ""
     if not changed:
         return before
     if FOLLOWS.get() or (writes.can_be_undone and writes.keeps_traced):

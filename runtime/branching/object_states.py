@@ -13,7 +13,7 @@ from ...compiler.callers.user_code import HOOKS, is_users
 from ...compiler.frontend.closure_cells import CELL
 from ...compiler.nesting import shown
 from ...compiler.tracing.outside.adoption import traced_replacement
-from ...compiler.tracing.outside.object_walk import is_users_class
+from ...compiler.tracing.outside.users_classes import is_users_class
 from ...compiler.tracing.trace import LARGEST_CONTENT
 from ...compiler.tracing.traced_memory import is_numpy_array, is_traced
 from .one_of import entries_of, is_one_of

@@ -37,8 +37,9 @@ def while_unchanged(
             for read, place, value in reads:
                 if read(place) is not value and have_changed(names):
                     return MISS
-        except (AttributeError, LookupError, ValueError):  # one no longer exists
-            return MISS
+        except (AttributeError, LookupError, ValueError):  # one does not exist
+            if have_changed(names):
+                return MISS
         for array in arrays:
             if array.has_changed:
                 return MISS

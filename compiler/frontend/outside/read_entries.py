@@ -16,12 +16,16 @@ from ...dtypes import Array, is_supported
 from ...labelled.classes import MEMORY
 from ...tracing.outside.code_names import CodeNames
 from ...tracing.outside.object_walk import ObjectWalk
-from ...tracing.outside.place import Place
+from ...tracing.outside.place import Namespace, Place
+from ...tracing.outside.users_classes import OPERATORS
 from ...tracing.traced_memory import is_traced
-from .read_names import ReadName, ReadNames, arrays_in, names_in
+from .read_names import ReadName, ReadNames, arrays_in, names_in, no_names, no_new_names
 
 _LARGEST_COPY: Final = 1 << 16
+_OF_PYTHON: Final = frozenset({"__slotnames__"})
+"""Attributes that Python gives a class when an object is copied."""
 _code = attrgetter("__code__")
+_dict = attrgetter("__dict__")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +65,34 @@ def entries_read(walk: ObjectWalk, found: ReadNames) -> Iterator[ReadName]:
     ) in walk.functions:  # another one under the name of the outermost is not the one that is compiled
         if function.__code__ in found.codes and function.__code__ is not found.outermost:
             yield ReadName(f"{function.__qualname__}.__code__", _code, function, function.__code__)
+    yield from _lookups(walk, found, mentioned)
+    known = {one.place_key for one in found.names.values() if not one.is_metadata}
     for place in walk.slots:
+        if isinstance(place.key, str) and (id(place.holder), place.key) in known:
+            continue
         if id(place.holder) not in walk.ways and _is_compared(place, found) and mentioned.leads(place.way):
             yield ReadName(place.path, *_reader(place), place.value)
+
+
+def _lookups(walk: ObjectWalk, found: ReadNames, mentioned: CodeNames) -> Iterator[ReadName]:
+    """Where Python looks for the attributes of objects: which class and dict they have, and which names these lack."""
+    for path, x, way in walk.objects:
+        if mentioned.leads(way):
+            yield ReadName(f"the class of {path}", type, x, type(x))
+            if isinstance(own := getattr(x, "__dict__", None), dict):
+                yield ReadName(f"{path}.__dict__", _dict, x, own)
+    for one in walk.namespaces.values():
+        if (one.path or found.runs_as_written) and mentioned.leads(one.way):
+            yield from _names_missing(one, mentioned)
+
+
+def _names_missing(space: Namespace, mentioned: CodeNames) -> Iterator[ReadName]:
+    """The names that a namespace lacks, as far as code may ask for them."""
+    text = f"{space.path}." if space.path else ""
+    if mentioned.is_any_attribute:
+        yield no_new_names(text, space.values, space.names | _OF_PYTHON)
+    elif wanted := (mentioned.names if space.kind is None else mentioned.names | OPERATORS) - space.names:
+        yield no_names(text, space.values, wanted)
 
 
 def _tables_in(path: str, container: Any) -> Iterator[ReadName]:
@@ -83,7 +112,8 @@ def asks_identity(walk: ObjectWalk | None, found: ReadNames) -> bool:
 
 def _mentioned(walk: ObjectWalk, found: ReadNames) -> CodeNames:
     """What the functions of a trace mention; all that they could reach if some may have run unnoticed."""
-    return CodeNames(found.codes | walk.implicit.keys() | (walk.codes if found.runs_as_written else set()))
+    codes = found.codes | walk.implicit.keys() | (walk.codes if found.runs_as_written else set())
+    return CodeNames(codes, walk.asked)
 
 
 def _is_compared(place: Place, found: ReadNames) -> bool:

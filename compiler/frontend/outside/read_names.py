@@ -10,7 +10,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from operator import attrgetter
 from types import CellType, CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
@@ -20,13 +20,13 @@ import numpy as np
 
 from ...callers.number_code import NumberFunctions
 from ...callers.qualified_names import is_inside_converted
-from ...callers.user_code import HOOKS, is_users
+from ...callers.user_code import HOOKS, is_users, is_users_module
 from ...dtypes import Array
 from ...labelled.classes import MEMORY
 from ...tracing.outside.entries import Entries, became, is_same
+from ...tracing.outside.place import ABSENT
 from ...tracing.traced_memory import is_traced
 
-_ABSENT: Final = object()
 _CHANGING: Final = object()
 """The value of what is another one in each call."""
 _DEEPEST: Final = 24
@@ -57,12 +57,17 @@ class ReadName:
         try:
             return self.read(self.place)
         except (AttributeError, LookupError, ValueError):  # an attribute, a key, the content of a cell
-            return _ABSENT
+            return ABSENT
 
     @property
     def holder(self) -> Any:
         """The dict or the cell that holds the value."""
         return getattr(self.read, "__self__", self.place)
+
+    @property
+    def place_key(self) -> tuple[int, str]:
+        """Tells the place that holds the value from others, if a name leads to it."""
+        return id(self.holder), self.place if isinstance(self.place, str) else ""
 
     @property
     def key(self) -> tuple[int, str]:
@@ -79,9 +84,53 @@ class ReadName:
         now = self.now()
         if is_same(self.value, now):
             return ""
-        if self.value is _ABSENT:
+        if self.value is ABSENT:
             return f"{self.text} exists now"
-        return f"{self.text} no longer exists" if now is _ABSENT else f"{self.text} {became(self.value, now)}"
+        return f"{self.text} no longer exists" if now is ABSENT else f"{self.text} {became(self.value, now)}"
+
+
+@dataclass(frozen=True, slots=True)
+class NoNames(ReadName):
+    """Names that an object, a class, a module or the global variables lack. `read` compares them with the others."""
+
+    namespace: Mapping[str, Any] = field(default_factory=dict)
+    unwanted: Callable[[str], bool] = bool
+    """Whether a name makes a difference."""
+    code: str = ""
+    """The name of the code that reads the names."""
+
+    @property
+    def key(self) -> tuple[int, str]:
+        return id(self.namespace), f"{self.text}, read in {self.code}"
+
+    @property
+    def change(self) -> str:
+        found = (name for name in self.namespace if self.unwanted(name))
+        return next((f"{self.text}{name} exists now" for name in found), "")
+
+
+def no_names(text: str, namespace: Mapping[str, Any], names: frozenset[str], code: str = "") -> NoNames:
+    """That a namespace has none of some names."""
+    # Python runs through the mapping in the first case, and through the shorter one, but more slowly, in the second.
+    read, place = (
+        (names.isdisjoint, namespace)
+        if len(namespace) <= len(names)
+        else (namespace.keys().isdisjoint, names)
+    )
+    return NoNames(text, read, place, value=True, namespace=namespace, unwanted=names.__contains__, code=code)
+
+
+def no_new_names(text: str, namespace: Mapping[str, Any], names: frozenset[str]) -> NoNames:
+    """That a namespace has no names other than some."""
+    known: Any = namespace.keys()
+    return NoNames(
+        text,
+        known.__le__,
+        names,
+        value=True,
+        namespace=namespace,
+        unwanted=lambda name: name not in names,
+    )
 
 
 class ReadNames:
@@ -108,6 +157,11 @@ class ReadNames:
     def note_made(self, new: Any) -> None:
         """Note an internal object of the trace, whose attributes are not compared. The object is not kept alive."""
         self._made.add(id(new))
+
+    @property
+    def changed(self) -> str:
+        """The first name that the function itself has changed after reading it; empty if there is none."""
+        return next((one.text for one in self.names.values() if one.change), "")
 
     def is_made(self, x: Any) -> bool:
         """Whether an object was made in the trace."""
@@ -256,28 +310,41 @@ def names_in(function: FunctionType, objects: dict[str, Any]) -> Iterator[ReadNa
     code, module = function.__code__, function.__globals__
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     first = code.co_varnames[0] if code.co_argcount else ""
+    missing = list[str]()
     for root, attributes in chains(code):
         if root in cells and is_inside_converted(code):
             continue  # it is defined in a converted function, which was noted
         if root in cells and root not in (HOOKS, "__class__"):
             one = ReadName(root, _content, cells[root], _content_of(cells[root]))
         elif root in code.co_varnames:
-            held = objects.get(root, objects.get("", _ABSENT) if root == first else _ABSENT)
-            if held is not _ABSENT:
+            held = objects.get(root, objects.get("", ABSENT) if root == first else ABSENT)
+            if held is not ABSENT:
                 yield from _attributes(root, held, attributes)
             continue
         elif root in module:
             one = ReadName(root, module.__getitem__, root, module[root])
         else:
-            if not hasattr(builtins, root):
-                yield ReadName(root, module.__getitem__, root, _ABSENT)
+            missing.append(root)
             continue
-        if one.value is not _ABSENT:
+        if one.value is not ABSENT:
             if isinstance(one.value, np.ndarray) and not _METADATA.isdisjoint(attributes[:1]):
                 yield replace(one, text=f"{root}.{attributes[0]}", is_metadata=True)
             elif not isinstance(one.value, ModuleType):
                 yield one
             yield from _attributes(root, one.value, attributes)
+    if missing:
+        yield from _not_global(code, module, frozenset(missing))
+
+
+def _not_global(code: CodeType, module: dict[str, Any], names: frozenset[str]) -> Iterator[ReadName]:
+    """That names are no global variables: the names of Python's functions, of those that are put there, or of none."""
+    yield no_names("", module, names, code.co_qualname)
+    held = vars(builtins)
+    if unknown := names - held.keys():
+        yield no_names("", held, unknown, code.co_qualname)
+    for name in names & held.keys():
+        if getattr(held[name], "__module__", None) != builtins.__name__:
+            yield ReadName(name, held.__getitem__, name, held[name])
 
 
 def _attributes(text: str, held: Any, names: Iterable[str]) -> Iterator[ReadName]:
@@ -304,16 +371,16 @@ def _attribute(held: Any, name: str) -> tuple[Callable[[Any], Any], Any] | None:
     if isinstance(held, (np.ndarray, np.generic)) or is_traced(held):
         return None
     if isinstance(held, ModuleType):
-        is_own = is_users(getattr(held, "__file__", None) or "<frozen>")
-        return (vars(held).__getitem__, vars(held)[name]) if is_own and name in vars(held) else None
+        is_own = is_users_module(held) and name in vars(held)
+        return (vars(held).__getitem__, vars(held)[name]) if is_own else None
     own: Any = getattr(held, "__dict__", None)
     if isinstance(own, dict) and name in own:
         return own.__getitem__, own[name]
     for kind in (held if isinstance(held, type) else type(held)).__mro__:
-        value = vars(kind).get(name, _ABSENT)
+        value = vars(kind).get(name, ABSENT)
         if isinstance(value, MemberDescriptorType):
-            return partial(getattr, held), getattr(held, name, _ABSENT)
-        if value is not _ABSENT:
+            return partial(getattr, held), getattr(held, name, ABSENT)
+        if value is not ABSENT:
             return None if hasattr(type(value), "__get__") else (vars(kind).__getitem__, value)
     return None
 
@@ -322,10 +389,10 @@ def _missing(text: str, held: Any, name: str) -> Iterator[ReadName]:
     """The name of an attribute that an object of the user does not have."""
     if is_traced(held) or not hasattr(held, "__dict__") or hasattr(type(held), "__getattr__"):
         return
-    if isinstance(held, ModuleType) and not is_users(getattr(held, "__file__", None) or "<frozen>"):
+    if isinstance(held, ModuleType) and not is_users_module(held):
         return
-    one = ReadName(f"{text}.{name}", partial(_stored, name), held, _ABSENT)
-    if one.now() is _ABSENT:
+    one = ReadName(f"{text}.{name}", partial(_stored, name), held, ABSENT)
+    if one.now() is ABSENT:
         yield one
 
 
@@ -342,7 +409,7 @@ def _content_of(cell: CellType) -> Any:
     try:
         return cell.cell_contents
     except ValueError:  # a variable that is set later
-        return _ABSENT
+        return ABSENT
 
 
 @lru_cache(4096)

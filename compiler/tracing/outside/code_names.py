@@ -16,18 +16,20 @@ _ANY_ATTRIBUTE: Final = frozenset(
 
 
 class CodeNames:
-    """What the code of some functions mentions."""
+    """What the code of some functions mentions, and the attributes for which functions of Python are `asked`."""
 
-    def __init__(self, codes: Set[CodeType]) -> None:
+    def __init__(self, codes: Set[CodeType], asked: Set[str]) -> None:
         self._codes = codes
-        self._names = frozenset[str]().union(*map(_texts, codes))
-        self._is_any_attribute = not self._names.isdisjoint(_ANY_ATTRIBUTE)
+        self.names: frozenset[str] = frozenset(asked).union(*map(_texts, codes))
+        """The names and the texts in the code."""
+        self.is_any_attribute = not self.names.isdisjoint(_ANY_ATTRIBUTE)
+        """Whether the code may read attributes that it does not mention."""
 
     def leads(self, way: Way) -> bool:
         """Whether the code may go a way."""
         if isinstance(way, CodeType):
             return way in self._codes
-        return way is None or self._is_any_attribute or way in self._names
+        return way is None or self.is_any_attribute or way in self.names
 
     def only_appends(self, path: str) -> bool:
         """Whether the code only appends to the list, or adds to the set, with this path."""
@@ -38,7 +40,7 @@ class CodeNames:
     @property
     def asks_identity(self) -> bool:
         """Whether the code asks ``x is y``, or for an ``id``."""
-        return "id" in self._names or any(map(_compares_objects, self._codes))
+        return "id" in self.names or any(map(_compares_objects, self._codes))
 
 
 @lru_cache(4096)

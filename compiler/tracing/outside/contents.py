@@ -9,7 +9,7 @@ import warnings
 import zlib
 from array import array
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
@@ -21,6 +21,7 @@ from numpy.lib.array_utils import byte_bounds
 
 from ...dtypes import Array, is_supported
 from .object_walk import ObjectWalk
+from .place import ABSENT, Namespace, Place
 
 _LARGEST_COPY: Final = 1 << 22
 """Arrays of up to this many bytes are copied; larger ones are not restored."""
@@ -47,6 +48,7 @@ class OutsideArrays:
         self.objects = walk
         """What the function could reach before it ran."""
         self._slots = walk.slots
+        self._namespaces = [one for one in walk.namespaces.values() if one.is_watched]
         self._sources = [(path, x, _state(x)) for path, x in walk.sources]
         self._caches = [(cached, entries, set(entries)) for cached, entries in walk.caches]
         self._containers = [(x, _copy(x)) for x in walk.containers if len(x) <= _LONGEST]
@@ -93,21 +95,32 @@ class OutsideArrays:
 
     @property
     def _changed_objects(self) -> str:
-        for place in self._slots:
-            with suppress(LookupError, AttributeError, ValueError):
-                if place.now() is not place.value:
-                    return f"`{place.path}`"
+        for place in self._moved():
+            return f"`{place.path}`"
+        for one, name in self._new_names():
+            return f"`{one.path}.{name}`" if one.path else f"`{name}`"
         found = (type(x).__name__ for x, before in self._containers if not _is_same(x, before))
         return next((f"a {kind}" for kind in found), "")
+
+    def _moved(self) -> Iterator[Place]:
+        """The places that hold something else, other than results that a full cache has forgotten."""
+        cached = {id(entries) for _, entries, _ in self._caches}
+        for place in self._slots:
+            now = place.now()
+            if now is not place.value and not (now is ABSENT and id(place.holder) in cached):
+                yield place
+
+    def _new_names(self) -> Iterator[tuple[Namespace, str]]:
+        """The names that classes, modules and global variables have got."""
+        return ((one, name) for one in self._namespaces for name in one.new())
 
     @property
     def keeps_traced(self) -> bool:
         """Whether something that has changed holds a traced array or a symbolic size."""
         walk = ObjectWalk()
-        for place in self._slots:
-            with suppress(LookupError, AttributeError, ValueError):
-                if (now := place.now()) is not place.value:
-                    walk.of(now, "")
+        new = (one.values[name] for one, name in self._new_names())
+        for now in (*(place.now() for place in self._moved()), *new):
+            walk.of(now, "")
         for x, before in self._containers:
             if not _is_same(x, before):
                 for one in x.values() if isinstance(x, dict) else x:
@@ -124,10 +137,11 @@ class OutsideArrays:
         for x, before in self._containers:
             if not _is_same(x, before):
                 _refill(x, before)
-        for place in self._slots:
+        for place in self._moved():
             with suppress(LookupError, AttributeError, ValueError, TypeError):
-                if place.now() is not place.value:
-                    place.set(place.value)
+                place.set(place.value)
+        for one in self._namespaces:
+            one.restore()
 
 
 @dataclass(frozen=True, slots=True)

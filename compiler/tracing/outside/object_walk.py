@@ -5,7 +5,6 @@ An object that cannot change, such as a tuple, is rebuilt, and the new one repla
 
 import builtins
 import gc
-import sys
 from array import array
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,6 +12,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
+from operator import attrgetter, methodcaller
 from random import Random
 from types import (
     BuiltinFunctionType,
@@ -30,20 +30,28 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...callers.user_code import is_defined_by_user, is_users
+from ...callers.user_code import is_users, is_users_module
 from ...dtypes import Array
 from ...nesting import shown
 from ...symbolic_size import SymbolicSize
 from ..traced_memory import is_traced
 from .entries import Entries
-from .place import Place, Way
+from .place import ABSENT, Namespace, Place, Way
+from .users_classes import (
+    NOT_OF_OPERATORS,
+    OURS,
+    is_operator,
+    is_users_class,
+    operators_of,
+    slots_of,
+    without_pythons,
+)
 
 _Cached: Final = type(lru_cache(abs))
 _DEEPEST: Final = 24
 MOST_MET: Final = 50_000
 _LONG: Final = 1000
 """Lists that are longer are searched only if they hold something other than numbers and texts."""
-_OURS: Final = __name__.partition(".")[0]
 _REBUILT: Final = (tuple, MethodType, BuiltinFunctionType, MethodWrapperType, np.ndarray)
 """Objects that may be replaced by others, at once."""
 _UNWATCHED: Final = ("logging", "threading", "unittest")
@@ -81,6 +89,10 @@ class ObjectWalk:
     ways: dict[int, tuple[str, Any, Entries | None, Way]] = field(default_factory=dict)
     """By id of an array, or of a container other than a dict of attributes: the path, it, what a container holds, and
     the way."""
+    namespaces: dict[int, Namespace] = field(default_factory=dict)
+    """By id: the attributes of the user's objects, classes and modules, and global variables."""
+    objects: list[tuple[str, Any, Way]] = field(default_factory=list)
+    """The user's objects that were found, each with the path and the way."""
     sources: list[tuple[str, Any]] = field(default_factory=list)
     """The iterators and random generators found, with the path to each."""
     caches: list[tuple[Any, dict[Any, Any]]] = field(default_factory=list)
@@ -93,6 +105,8 @@ class ObjectWalk:
     """The classes of the objects that were found."""
     implicit: dict[CodeType, FunctionType] = field(default_factory=dict)
     """The properties and special methods, which run without being mentioned, by their code."""
+    asked: set[str] = field(default_factory=set)
+    """The attributes for which an `operator.attrgetter` or `operator.methodcaller` asks."""
     has_met_traced: bool = False
     """Whether a traced array or a symbolic size was found."""
     _way: Way = None
@@ -133,6 +147,15 @@ class ObjectWalk:
     def _note_entries(self, x: Any, path: str) -> None:
         self.ways[id(x)] = path, x, Entries(x), self._way
 
+    def _note_namespace(
+        self, path: str, names: Mapping[str, Any], kind: type | None = None, *, is_watched: bool = False
+    ) -> None:
+        holder = names if kind is None else kind
+        if id(holder) not in self.namespaces or not self.namespaces[id(holder)].path:
+            self.namespaces[id(holder)] = Namespace(
+                path, names, kind, frozenset(names), is_watched, self._way
+            )
+
     def has_met(self, x: Any) -> bool:
         """Whether the walk came to an object, or may have missed some."""
         return id(x) in self._met or not self.is_complete
@@ -161,16 +184,18 @@ class ObjectWalk:
             case FunctionType():
                 self._function(x, path, depth)
             case ModuleType():
-                if x.__name__.partition(".")[0] != _OURS and is_users(
-                    getattr(x, "__file__", None) or "<frozen>"
-                ):
-                    self._slots(vars(x), _without_pythons(x), path, depth)
+                if x.__name__.partition(".")[0] != OURS and is_users_module(x):
+                    self._note_namespace(path, vars(x), is_watched=True)
+                    self._slots(vars(x), without_pythons(vars(x)), path, depth)
             case type():
                 if is_users_class(x):
                     self._note_code(x)
                     self._note_code(type(x))
-                    self._slots(x, _without_pythons(x) | _operators(x), path, depth)
+                    self._note_namespace(path, vars(x), x, is_watched=True)
+                    self._slots(x, without_pythons(vars(x)) | operators_of(x), path, depth)
                     self._makers(x, depth)
+                    for kind in (*x.__bases__, type(x)):
+                        self.of(kind, kind.__name__, depth)
             case dict():
                 if x is not builtins.__dict__:  # `eval` puts it into its namespaces
                     self._entries(x, path, depth)
@@ -193,6 +218,9 @@ class ObjectWalk:
                 for name, one in (("func", x.func), ("args", x.args)):
                     self._slot(x, name, one, f"{path}.{name}", depth)
                 self._entries(x.keywords, path, depth)
+            case attrgetter() | methodcaller():
+                parts: Any = x.__reduce__()
+                self.asked |= {part for text in parts[1] if isinstance(text, str) for part in text.split(".")}
             case MappingProxyType():
                 for one in gc.get_referents(x):
                     self.of(one, path, depth)
@@ -252,15 +280,17 @@ class ObjectWalk:
     def _makers(self, kind: type, depth: int) -> None:
         """What ``__init__`` and others that make or copy objects of a class refer to."""
         before, self._way = self._way, None
-        for name in sorted(_NOT_OF_OPERATORS & vars(kind).keys()):
+        for name in sorted(NOT_OF_OPERATORS & vars(kind).keys()):
             function = getattr(vars(kind)[name], "__func__", vars(kind)[name])
             if isinstance(function, FunctionType):
                 self.of(function, f"{kind.__name__}.{name}", depth)
         self._way = before
 
     def named(self, code: CodeType, module: dict[str, Any], depth: int = 0) -> None:
-        """The global variables that code or an inner function mentions."""
-        for name in _names(code):
+        """The global variables that code or an inner function mentions; all of them if it mentions ``globals``."""
+        self._note_namespace("", module, is_watched=True)
+        mentioned = dict.fromkeys(_names(code))
+        for name in without_pythons(module) if "globals" in mentioned else mentioned:
             if name in module:
                 self._slot(module, name, module[name], name, depth)
 
@@ -305,7 +335,11 @@ class ObjectWalk:
         elif is_library and type(x).__module__ not in ("builtins", "functools", "typing"):
             self._note_entries(x, path)
             self._sealed(gc.get_referents(x), path, depth)
-        self._slots(x, _of_slots(x), path, depth, by_name=not is_library)
+        if not is_library:
+            self.objects.append((path, x, self._way))
+            if isinstance(attributes, dict):
+                self._note_namespace(path, attributes)
+        self._slots(x, slots_of(x), path, depth, by_name=not is_library)
         self.kinds.add(type(x))
         for kind in type(x).__mro__:
             self._note_code(kind)
@@ -375,56 +409,15 @@ class ObjectWalk:
     def _slot(self, holder: Any, key: Any, value: Any, path: str, depth: int) -> None:
         place = Place(holder, key, value, path, self._way)
         self.slots.append(place)
+        if value is ABSENT:
+            return
         found = self.of(value, path, depth)
         if found is not value:
             self.places.append((place, found))
 
 
-def is_users_class(kind: type) -> bool:
-    """Whether a class is the user's, rather than Python's or a library's."""
-    module = vars(kind).get("__module__", "builtins")
-    if (
-        module in ("builtins", "functools", "typing")
-        or not isinstance(module, str)
-        or module.startswith(_OURS)
-    ):
-        return False
-    if module in sys.modules:
-        return is_defined_by_user(kind)
-    functions = (one for one in vars(kind).values() if isinstance(one, FunctionType))
-    return all(is_users(one.__code__.co_filename) for one in functions)
-
-
-def _without_pythons(x: Any) -> dict[str, Any]:
-    """The attributes of a module or a class, without those that Python sets."""
-    return {name: one for name, one in vars(x).items() if not name.startswith("__")}
-
-
-_NOT_OF_OPERATORS: Final = frozenset(
-    """
-    __init__ __new__ __post_init__ __del__ __init_subclass__ __set_name__ __class_getitem__ __prepare__ __reduce__
-    __reduce_ex__ __getstate__ __setstate__ __getnewargs__ __getnewargs_ex__ __copy__ __deepcopy__ __dir__ __sizeof__
-    """.split()
-)
-"""Special methods that no operator, built-in function or attribute calls, or which are called like functions."""
-
-
-def is_operator(name: str) -> bool:
-    """Whether a special method has this name that Python calls without its name being in the code."""
-    return name.startswith("__") and name.endswith("__") and name not in _NOT_OF_OPERATORS
-
-
-def _operators(kind: type) -> dict[str, Any]:
-    """The special methods that the user has written."""
-    return {
-        name: one
-        for name, one in vars(kind).items()
-        if is_operator(name) and isinstance(one, FunctionType) and is_users(one.__code__.co_filename)
-    }
-
-
 def _is_ours(x: Any) -> bool:
-    return type(x).__module__.partition(".")[0] == _OURS
+    return type(x).__module__.partition(".")[0] == OURS
 
 
 def _names(code: CodeType) -> Iterator[str]:
@@ -435,16 +428,4 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 def _of_object(x: Any) -> dict[str, Any]:
-    return dict(getattr(x, "__dict__", ())) | _of_slots(x)
-
-
-def _of_slots(x: Any) -> dict[str, Any]:
-    """The attributes of an object in its ``__slots__``."""
-    found = {}
-    for kind in type(x).__mro__:
-        names = vars(kind).get("__slots__", ())
-        for name in (names,) if isinstance(names, str) else names:
-            if name not in ("__dict__", "__weakref__"):
-                with suppress(AttributeError):
-                    found[name] = object.__getattribute__(x, name)
-    return found
+    return dict(getattr(x, "__dict__", ())) | slots_of(x)

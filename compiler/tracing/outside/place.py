@@ -1,16 +1,22 @@
 """`Place`: where a value is held that a function can reach, and what code must mention to come to it."""
 
 from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from types import CellType, CodeType, FunctionType
-from typing import Any, TypeAlias
+from types import CellType, CodeType, FunctionType, ModuleType
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 Way: TypeAlias = str | CodeType | None
 """What code must mention to come to a value: the attribute that leads there, or a variable of the function with that
 code. None if the value is the function itself or an argument."""
+
+
+ABSENT: Final = object()
+"""The value of a place that holds nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +32,12 @@ class Place:
     way: "Way" = None
 
     def now(self) -> Any:
-        """The current value; LookupError, AttributeError or ValueError if there is none."""
+        """The current value; `ABSENT` if there is none."""
+        with suppress(LookupError, AttributeError, ValueError):
+            return self._held()
+        return ABSENT
+
+    def _held(self) -> Any:
         if _has_entries(self.holder):
             return self.holder[self.key]
         if isinstance(self.holder, type):  # not its methods, which are made at each look
@@ -34,7 +45,10 @@ class Place:
         return getattr(self.holder, self.key)
 
     def set(self, value: Any) -> None:
-        if _has_entries(self.holder):
+        """Put a value there; with `ABSENT`, delete the attribute."""
+        if value is ABSENT:
+            object.__delattr__(self.holder, self.key)
+        elif _has_entries(self.holder):
             self.holder[self.key] = value
         elif isinstance(self.holder, partial):
             state: Any = self.holder.__reduce__()[2]
@@ -47,6 +61,37 @@ class Place:
             setattr(self.holder, self.key, value)
         else:
             object.__setattr__(self.holder, self.key, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """The names of an object, a class or a module, or of global variables."""
+
+    path: str
+    """How the function reaches what has the names; empty for global variables."""
+    values: Mapping[str, Any]
+    """The dict with the names, or that of a class."""
+    kind: "type | None"
+    """The class, if it is one."""
+    names: frozenset[str]
+    """The names when the walk came to it."""
+    is_watched: bool
+    """Whether new names are looked for here, and not in a container."""
+    way: "Way" = None
+
+    def new(self) -> Iterator[str]:
+        """The names that it has got since, other than those that Python sets, and modules that were imported."""
+        for name in self.values.keys() - self.names:
+            if not name.startswith("__") and not isinstance(self.values[name], ModuleType):
+                yield name
+
+    def restore(self) -> None:
+        """Delete new names."""
+        for name in self.new():
+            if self.kind is not None:
+                type.__delattr__(self.kind, name)
+            elif isinstance(self.values, dict):
+                del self.values[name]
 
 
 def _has_entries(x: Any) -> bool:

@@ -15,7 +15,7 @@ from types import BuiltinMethodType, FrameType, GeneratorType, MethodType
 from typing import Any, Final
 
 from ....compiler.callers.user_code import HOOKS, is_own
-from ....compiler.tracing.outside.object_walk import is_users_class
+from ....compiler.tracing.outside.users_classes import is_users_class
 from ....compiler.tracing.traced_memory import is_traced
 from ...branching.containers import contents_of, has_contents, outermost
 from ...branching.object_identity import note_entered
