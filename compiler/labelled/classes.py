@@ -5,8 +5,8 @@ from typing import Any, Final
 
 CONVERTERS: Final[dict[type[Any], Callable[[Any], Any]]] = {}
 """By the classes of pandas, and those for functions that are traced: what an object is in such a function."""
-WAITED_FOR: Final = {"pandas", "xarray"}
-"""Modules whose objects become containers once they are loaded."""
+WAITED_FOR: Final = {"pandas", "xarray", "torch"}
+"""Modules whose classes are registered once they are loaded."""
 
 
 class LabelledDataError(Exception):
@@ -28,4 +28,5 @@ def as_labelled(x: Any) -> Any:
 
 
 MEMORY: Final[dict[type[Any], Callable[[Any], tuple[Any, ...]]]] = {}
-"""By the classes of libraries: the arrays that hold an object: other ones once a column has been replaced."""
+"""By the classes of libraries: what holds an object: something else once a column has been replaced, or a tensor of
+torch written to."""

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import optree
@@ -60,6 +60,9 @@ def register_loaded(namespace: str) -> None:
             _register(Unfilled, flatten_unfilled, _build_again, namespace)
             MEMORY.update({xarray.DataArray: memory_of_array, xarray.Dataset: memory_of_set})
             WAITED_FOR.discard("xarray")
+        if "torch" in WAITED_FOR and (torch := _loaded("torch", "compile")):
+            MEMORY.update(dict.fromkeys((torch.Tensor, torch.nn.Parameter), _memory_of_tensor))
+            WAITED_FOR.discard("torch")
 
 
 def _build_again(form: Any, children: Sequence[Any]) -> Any:
@@ -67,7 +70,30 @@ def _build_again(form: Any, children: Sequence[Any]) -> Any:
 
 
 def _memory_of(x: Any) -> tuple[Any, ...]:
-    return tuple(block.values for block in x._mgr.blocks), *x._mgr.axes
+    """The arrays that hold the elements of a Series or a DataFrame, and its indices with their names."""
+    manager = x._mgr
+    return tuple(_stored(block.values) for block in manager.blocks), *(
+        (axis, *axis.names) for axis in manager.axes
+    )
+
+
+def _stored(values: Any) -> Any:
+    """A column, or the NumPy arrays that hold one of a dtype of pandas, to whose elements it may write in place."""
+    if type(values) is np.ndarray:
+        return values
+    return values, *(getattr(values, name) for name in _STORES if hasattr(values, name))
+
+
+_STORES: Final = ("_ndarray", "_data", "_mask", "_pa_array", "_left", "_right", "_sparse_values")
+"""Attributes in which arrays of pandas hold others."""
+
+
+def _memory_of_tensor(x: Any) -> tuple[int, ...]:
+    """Where the elements of a tensor of torch are, and how often they were written to in place."""
+    try:
+        return x.data_ptr(), x._version
+    except RuntimeError:  # it has no memory, or was made in inference mode
+        return ()
 
 
 def _itself(x: Any) -> Any:

@@ -26,7 +26,7 @@ class ArrayForm:
         if not isinstance(other, ArrayForm):
             return NotImplemented
         same = self.dims == other.dims and self.name == other.name
-        return same and bool(self.coords.identical(other.coords)) and repr(self.attrs) == repr(other.attrs)
+        return same and bool(self.coords.identical(other.coords)) and _are_alike(self.attrs, other.attrs)
 
     def __hash__(self) -> int:
         return hash((ArrayForm, self.dims))
@@ -46,8 +46,8 @@ class SetForm:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SetForm):
             return NotImplemented
-        same = repr((self.variables, self.attrs)) == repr((other.variables, other.attrs))
-        return same and bool(self.coords.identical(other.coords))
+        mine, others = ([*x.variables.items(), x.attrs] for x in (self, other))
+        return _are_alike(mine, others) and bool(self.coords.identical(other.coords))
 
     def __hash__(self) -> int:
         return hash((SetForm, tuple(self.variables)))
@@ -65,14 +65,14 @@ class Unfilled:
 
 def flatten_array(x: Any) -> tuple[list[Any], ArrayForm, list[str]]:
     _check(x, "the DataArray")
-    return [x.data], ArrayForm(x.dims, x.coords.to_dataset(), x.name, x.attrs), [""]
+    return [x.data], ArrayForm(x.dims, _kept_coords(x), x.name, _kept(x.attrs)), [""]
 
 
 def flatten_set(x: Any) -> tuple[list[Any], SetForm, list[str]]:
     for name, variable in x.data_vars.items():
         _check(variable, f"the variable {name!r}", x)
-    variables = {name: (one.dims, one.attrs) for name, one in x.data_vars.items()}
-    form = SetForm(variables, x.coords.to_dataset(), x.attrs)
+    variables = {name: (one.dims, _kept(one.attrs)) for name, one in x.data_vars.items()}
+    form = SetForm(variables, _kept_coords(x), _kept(x.attrs))
     return [one.data for one in x.data_vars.values()], form, [f"[{name!r}]" for name in variables]
 
 
@@ -106,6 +106,39 @@ def build_set(form: SetForm, children: Sequence[Any]) -> Any:
         for data, (name, (dims, attrs)) in zip(children, variables.items(), strict=True)
     }
     return sys.modules["xarray"].Dataset(filled, form.coords.coords, form.attrs)
+
+
+def _kept_coords(x: Any) -> Any:
+    """The coordinates, as a Dataset that does not change when one of them is written to. Indices never are."""
+    coords = x.coords.to_dataset()
+    others = [one.data for name, one in coords.variables.items() if name not in x.xindexes]
+    return coords.copy(deep=True) if others and all(type(data) is np.ndarray for data in others) else coords
+
+
+def _kept(x: Any) -> Any:
+    """Attributes, or a part of them, in containers and arrays that do not change when these are written to."""
+    if isinstance(x, dict):
+        return {key: _kept(one) for key, one in x.items()}
+    if type(x) in (list, tuple):
+        return type(x)(map(_kept, x))
+    return x.copy() if type(x) is np.ndarray else x
+
+
+def _are_alike(one: Any, other: Any) -> bool:
+    """Whether attributes are the same, also if their texts leave out elements of an array."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return list(one) == list(other) and all(_are_alike(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(_are_alike, one, other))
+    if isinstance(one, np.ndarray):
+        return bool(
+            one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+        )
+    return repr(one) == repr(other)
 
 
 def _check(x: Any, what: str, whole: Any = None) -> None:

@@ -81,6 +81,18 @@ class TestTorch:
         assert f(x) == 4
         assert len(f.signatures()) == 1
 
+    def test_writes_to_a_tensor_outside_are_seen(self, torch: Any) -> None:
+        w, held = torch.ones(3), {"w": torch.ones(3)}
+        functions = [
+            tm.compile(lambda x: x * float(w.sum())),
+            tm.compile(lambda x: x * float(held["w"].sum())),
+            tm.compile(lambda x: x * w.numpy()[0] + 2),
+        ]
+        assert [f(1.0) for f in functions] == [3, 3, 3]
+        w[0] = 7.0
+        held["w"] += 1
+        assert [f(1.0) for f in functions] == [9, 6, 9]
+
     @pytest.mark.parametrize(
         "name", "bfloat16 float16 float32 float64 int8 int16 int32 int64 uint8 bool complex64".split()
     )

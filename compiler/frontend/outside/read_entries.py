@@ -153,6 +153,9 @@ def arrays_read(
     met = {id(x): x for one in names for x in arrays_in(one.value)} | found.defaults
     if walk is not None:
         mentioned = _mentioned(walk, found)
+        for path, container, _, way in walk.containers_met():
+            if mentioned.leads(way):
+                met |= {id(x): x for one in _tables_in(path, container) for x in arrays_in(one.value)}
         only_metadata = {one.text.partition(".")[0] for one in found.names.values() if one.is_metadata}
         only_metadata -= {one.text for one in names}
         for path, x, entries, way in walk.ways.values():

@@ -4,7 +4,7 @@ import pickle
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -175,6 +175,70 @@ def test_a_column_that_is_replaced_is_seen_wherever_the_data_frame_is(kind: str)
     np.testing.assert_array_equal(f(np.ones(2)), [1.0, 2.0])
     data["a"] = [7.0, 8.0]
     np.testing.assert_array_equal(f(np.ones(2)), [7.0, 8.0])
+
+
+HOLDERS: Final[dict[str, Callable[[Any], Any]]] = {
+    "variable": lambda x: x,
+    "dict": lambda x: {"t": x},
+    "list": lambda x: [x],
+    "dict in a dict": lambda x: {"t": {"t": x}},
+}
+
+
+@pytest.mark.parametrize("kind", HOLDERS)
+def test_elements_that_are_written_are_seen_by_methods_of_pandas_wherever_the_data_is(kind: str) -> None:
+    data = pd.Series([1.0, 2.0, 6.0], index=["a", "b", "c"])
+    held = HOLDERS[kind](data)
+    reads: dict[str, Callable[[], Any]] = {
+        "variable": lambda: held,
+        "dict": lambda: held["t"],
+        "list": lambda: held[0],
+        "dict in a dict": lambda: held["t"]["t"],
+    }
+    read = reads[kind]
+    functions: list[Callable[[Any], Any]] = [
+        lambda x: x * read().median(),
+        lambda x: x * read()["b"],
+        lambda x: x * read().rolling(2).sum().to_numpy()[1],
+    ]
+    for f in functions:
+        compiled = tm.compile(f)
+        assert compiled(1.0) == f(1.0)
+        data["b"] += 20.0
+        assert compiled(1.0) == f(1.0)
+
+
+COLUMNS: Final[dict[str, tuple[Any, Any, Callable[[Any], Any]]]] = {
+    "texts": (["x", "y"], "z", lambda d: d.groupby("k")["v"].sum().to_numpy()),
+    "objects": (np.array(["x", 3], object), "y", lambda d: float(d["k"].iloc[0] == "x")),
+    "categories": (pd.Categorical(["x", "y"]), "y", lambda d: d["k"].cat.codes.sum()),
+    "nullable": (pd.array([1, None], dtype="Int64"), 5, lambda d: float(d["k"].sum())),
+    "dates": (pd.date_range("2024", periods=2), pd.Timestamp("2020"), lambda d: d["k"].dt.year.sum()),
+    "zones": (
+        pd.date_range("2024", periods=2, tz="UTC"),
+        pd.Timestamp("2020", tz="UTC"),
+        lambda d: d["k"].dt.year.sum(),
+    ),
+    "intervals": (pd.interval_range(0, 2), pd.Interval(5, 6), lambda d: d["k"].array.left.to_numpy().sum()),
+}
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_writes_to_columns_of_other_dtypes_outside_are_seen(kind: str) -> None:
+    column, other, read = COLUMNS[kind]
+    data = pd.DataFrame({"v": [1.0, 2.0], "k": column})
+    f = tm.compile(lambda x: x * read(data))
+    np.testing.assert_array_equal(f(1.0), read(data))
+    data.loc[0, "k"] = other
+    np.testing.assert_array_equal(f(1.0), read(data))
+
+
+def test_another_name_of_an_index_outside_is_seen() -> None:
+    data = pd.Series([1.0, 2.0], index=pd.Index([1, 2], name="day"))
+    f = tm.compile(lambda x: x * len(data.index.name))
+    assert f(1.0) == 3
+    data.index.name = "month"
+    assert f(1.0) == 5
 
 
 def test_control_flow_on_labelled_data() -> None:

@@ -125,3 +125,30 @@ def test_elements_that_are_no_numbers_name_the_argument_and_the_variable() -> No
             transform(lambda d: d["k"]["p"])(
                 {"k": SETS.assign(when=("lat", np.array(["2024", "2025"], "M8[s]")))}
             )
+
+
+def test_attributes_and_coordinates_that_change_are_read_again() -> None:
+    weights = np.zeros(5000)
+    data = xr.DataArray(
+        [1.0, 2.0], dims="x", coords={"area": ("x", [1.0, 1.0])}, attrs={"scale": 1.0, "w": weights}
+    )
+
+    def weighted(a: Any) -> Any:
+        return a * a.area.data.sum() * a.attrs["scale"] + a.attrs["w"].sum()
+
+    f = tm.compile(weighted)
+    sets = tm.compile(lambda d: weighted(d["v"]) + d.attrs["w"].sum())
+
+    def found() -> tuple[float, float]:
+        of_set = data.to_dataset(name="v").assign_attrs(data.attrs)
+        return float(f(data)[0]), float(sets(of_set)[0])
+
+    assert found() == (2.0, 2.0)
+    data.attrs["scale"] = 3.0
+    assert found() == (6.0, 6.0)
+    data.area.data[0] = 9.0
+    assert found() == (30.0, 30.0)
+    weights[2500] = 1.0  # which is left out of the array's text
+    assert found() == (31.0, 32.0)
+    data.attrs["w"] = np.full(5000, 0.5)
+    assert found() == (2530.0, 5030.0)
