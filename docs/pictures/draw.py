@@ -1,4 +1,4 @@
-"""Draws the pictures of the documentation: ``python docs/pictures/draw.py``, or only some, by their names."""
+"""Draws what the examples find, for the documentation: ``python docs/pictures/draw.py``, or some of them by name."""
 
 import argparse
 import os
