@@ -20,7 +20,8 @@ TypeRule: TypeAlias = Callable[..., ArrayType | tuple[ArrayType, ...]]
 
 Meaning: TypeAlias = Callable[..., Any]
 """``numpy(*arrays, **params)``: the definition of the op in plain NumPy. It is self-contained: it uses only ``np``,
-its arguments and tables of coefficients, because the NumPy backend quotes its source."""
+its arguments and tables of coefficients, because the NumPy backend quotes its source. It imports SciPy itself if the
+user called a function of SciPy."""
 
 JvpRule: TypeAlias = Callable[..., Any]
 """``jvp(inputs, tangents, outputs, **params)``: the tangents of the outputs, linear in ``tangents``. A tangent is

@@ -39,6 +39,7 @@ FOLDERS = """
     compiler/backends/triton
     compiler/ops/arrays
     compiler/ops/control
+    compiler/ops/special/scipy_derivatives
     compiler/ops/special
     compiler/analysis
     compiler/frontend/outside
@@ -164,6 +165,8 @@ SELDOM = {  # a first call with code on disk would take twice as long with these
     "tracemill.compiler.backends.python.empty_module",
     "tracemill.compiler.backends.python.printer",
     "tracemill.compiler.labelled.pandas_objects",
+    "tracemill.compiler.ops.special.scipy_derivatives",
+    "tracemill.compiler.ops.special.scipy_derivatives.terms",
     "tracemill.compiler.text.fx_nodes",
     "tracemill.compiler.text.html",
     "tracemill.passes.lowering.fix_sizes",

@@ -39,7 +39,7 @@ from .linalg import (
     spectral,
 )
 from .nn import attention, attention_derivatives, attention_sums, convolution, loss, normalization, softmax
-from .special import bessel, error_functions, gamma, incomplete
+from .special import bessel, error_functions, gamma, incomplete, scipy_special
 
 FAMILIES = (
     activation,
@@ -84,6 +84,7 @@ FAMILIES = (
     random,
     reduction,
     scan,
+    scipy_special,
     softmax,
     sort,
     error_functions,

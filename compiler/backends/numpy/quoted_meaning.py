@@ -127,11 +127,13 @@ def _lambda_body(op: str) -> str:
 
 
 def _check_names(op: str, tree: ast.AST) -> None:
-    """A quoted definition may refer only to NumPy, its arguments and variables, Python's builtins, and tables."""
+    """A quoted definition may refer only to NumPy, its arguments and variables, Python's builtins, tables, and what it
+    imports itself."""
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     own = {node.id for node in names if isinstance(node.ctx, ast.Store)}
     own |= set(inspect.signature(_function(op)).parameters)
     own |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    own |= {node.asname or node.name for node in ast.walk(tree) if isinstance(node, ast.alias)}
     annotations = {"Any"}
     foreign = {node.id for node in names} - own - annotations - {"np"} - set(dir(builtins))
     foreign = {name for name in foreign if not _table(op, name)}

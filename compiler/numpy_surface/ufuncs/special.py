@@ -279,6 +279,11 @@ def inv_boxcox(y: TracedArray, power: TracedArray) -> Any:
     return np.exp(_op("log1p_over", y, power))
 
 
+@_special("inv_boxcox1p", wide=True)
+def inv_boxcox1p(y: TracedArray, power: TracedArray) -> Any:
+    return np.expm1(_op("log1p_over", y, power))
+
+
 @_special("huber")
 def huber(delta: Any, r: Any) -> Any:
     """r² / 2 up to delta, then linear."""

@@ -1,12 +1,13 @@
 """ufuncs on traced arrays: NumPy's choice of a loop, ``out=``, ``where=``, ``dtype=``, ``casting=``, ``signature=``."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 
-from ...builder import bind
+from ...builder import bind, bind_all
 from ...dtypes import BOOL, DType, is_supported
 from ...errors import ArgumentTypeError, ArgumentValueError, DTypeError, ShapeError, UnsupportedFunctionError
 from ...errors.tracemill_error import text_of
@@ -171,9 +172,26 @@ def _computed(ufunc: Any, operands: Sequence[Value], gufunc_options: Mapping[str
         return _generalized(ufunc, operands, **gufunc_options)
     if ufunc in UFUNCS:
         return UFUNCS[ufunc](*map(wrap, operands))
+    if _is_left_to_scipy(ufunc, operands[0].dtype.kind == "c" or operands[-1].dtype.kind == "c"):
+        found = bind_all("scipy_special", *operands, name=ufunc.__name__)
+        return found[0] if len(found) == 1 else found
     if ufunc.__name__ in BY_NAME and not _is_numpys(ufunc):
         return BY_NAME[ufunc.__name__](*map(wrap, operands))
     return _one_op(ufunc, operands)
+
+
+_REAL = frozenset("erf erfc erfcx gamma loggamma log_ndtr ndtr psi digamma rgamma xlog1py xlogy".split())
+"""Functions of `scipy.special` whose ops are for real numbers, while SciPy's take complex ones."""
+
+
+@lru_cache(maxsize=1024)
+def _is_left_to_scipy(ufunc: Any, is_complex: bool) -> bool:
+    """Whether a ufunc is one of `scipy.special` for which there is no op of ours."""
+    name = ufunc.__name__
+    if (name in BY_NAME or name in all_ops()) and not (is_complex and name in _REAL):
+        return False
+    private: Any = sys.modules.get("scipy.special._ufuncs")
+    return getattr(private, name, None) is ufunc
 
 
 def _harmless_elsewhere(ufunc: Any, operands: Sequence[Value], mask: Value) -> list[Value]:

@@ -127,7 +127,7 @@ def test_inputs_without_a_derivative_are_refused() -> None:
     for sample in SAMPLES:
         for i, (possible, floating) in enumerate(zip(sample.differentiated, sample.floating, strict=True)):
             if floating and not possible:
-                with pytest.raises(NotDifferentiableError, match=sample.op):
+                with pytest.raises(NotDifferentiableError, match=sample.op.replace("_", ".")):
                     jvp(sample.graph(), wrt=[j == i for j in range(len(sample.types))])
 
 

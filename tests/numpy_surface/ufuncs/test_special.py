@@ -76,8 +76,9 @@ def test_the_options_of_ufuncs_work_on_scipys() -> None:
 
 
 def test_an_unknown_function_is_refused_by_name() -> None:
-    with pytest.raises(UnsupportedFunctionError, match="the ufunc k0 cannot be traced"):
-        run_traced(lambda x: special.k0(x), REAL)
+    own = np.frompyfunc(abs, 1, 1)
+    with pytest.raises(UnsupportedFunctionError, match="cannot be traced: it calls Python for every element"):
+        run_traced(lambda x: own(x), REAL)
 
 
 ROWS = np.array([[-1000.0, -3.0, 0.0], [2.0, 1000.0, 0.5]])
