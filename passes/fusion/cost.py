@@ -77,7 +77,7 @@ CPU: Final = Costs(
 cache."""
 
 LARGEST: Final = 256
-"""More calls in one loop do not help: the compiler runs out of registers and takes too long."""
+"""More statements in one loop do not help: the compiler runs out of registers and takes too long."""
 
 MOST_PARTS: Final = 64
 """More writes to parts of one array do not share a kernel: each is a branch within the branch of the one before."""

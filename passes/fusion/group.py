@@ -109,6 +109,8 @@ class Group:
     """Reductions of few elements that have no loop."""
     work: int = 0
     """How many times the innermost statements of all nests run."""
+    statements: int = 0
+    """How many statements compute an element, in all loops."""
     repeated: float = 0.0
     """Nanoseconds spent on computing values more than once."""
     is_view: bool = True
@@ -119,15 +121,13 @@ class Group:
         """A group with `call` as its root; its result is stored."""
         (output,) = call.outputs
         nest = Nest(None, 0, size_of(call))
-        group = Group(time, costs, call, stored=[output], work=nest.size)
+        group = Group(time, costs, call, stored=[output], work=nest.size, statements=1)
         group._enter(call, {nest: Place(rank(output), {LOOPS: nest.size})})
         return group
 
     def fit(self, call: Call, *, store: bool, once: bool = False) -> Fit | Refusal:
         """How `call`, which other calls of the group use, can join it. If it is to be stored, it becomes a further
         result. With `once`, no element of its result is computed twice."""
-        if len(self.calls) >= LARGEST:
-            return Refusal(Reason.TOO_LARGE, len(self.calls) + 1)
         if _joins(call) and sum(map(_joins, self.calls)) >= MOST_PARTS:
             return Refusal(Reason.TOO_LARGE, len(self.calls) + 1)
         (output,) = call.outputs
@@ -135,6 +135,8 @@ class Group:
         if (registers := self._registers_with(call)) > costs.registers:
             return Refusal(Reason.REGISTERS, registers)
         places = self._places(output)
+        if (statements := self.statements + _statements(places)) > LARGEST:
+            return Refusal(Reason.TOO_LARGE, statements)
         misplaced = [place for place in places.values() if place.aligned < rank(output)]
         if once and rank(output) and (misplaced or not self._is_read_once(output)):
             return Refusal(Reason.CHOSEN, output.type.size)
@@ -157,6 +159,7 @@ class Group:
         """Add `call` to the group, as `fit` says."""
         (output,) = call.outputs
         self.reads.pop(output, None)
+        self.statements += _statements(fit.places)
         if store:
             self.stored.append(output)
         self.repeated += fit.extra
@@ -274,6 +277,11 @@ def registers_of(values: Iterable[Value]) -> int:
 def size_of(call: Call) -> int:
     """The number of elements that a call computes."""
     return max(call.outputs[0].type.size, call.inputs[0].type.size if is_reduction(call) else 0)
+
+
+def _statements(places: Places) -> int:
+    """How many statements compute a value: one for each index with which an element is read."""
+    return sum(len(place.ways) for place in places.values())
 
 
 def _times(call: Call, operand: Value, times: int) -> int:

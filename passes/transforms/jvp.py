@@ -17,7 +17,7 @@ from ..nested import rule_params
 from ..simplification.lengths_in_nested import in_nested
 from ..simplification.mask_selections import mask_selections
 from ..simplification.pad_lengths import pad_lengths
-from .squared_lengths import squared_length_tangent
+from .squared_lengths import SquaredLengths
 
 
 def jvp(
@@ -53,6 +53,7 @@ def jvp(
     names = (*graph.input_names, *(f"d{n}" for n, m in zip(graph.input_names, marked, strict=True) if m))
     with recording(Builder()) as builder:
         producers: dict[Value, Call] = {}
+        squared_lengths = SquaredLengths(producers, tangent_of)
         now: dict[Value, Value] = {}  # the new value of an output of a call that its rule has recorded again
         for call in graph.calls:
             call = _with_inputs(call, now)
@@ -66,7 +67,7 @@ def jvp(
             place = len(builder.calls)
             builder.calls.append(call)
             try:
-                results: Any = squared_length_tangent(call, producers, tangent_of)
+                results: Any = squared_lengths.tangent(call)
                 if results is None:
                     params = rule_params(call, recurse or _jointly)
                     results = lookup(call.op).jvp(call.inputs, tangents, outputs, **params)

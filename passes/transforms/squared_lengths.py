@@ -30,19 +30,85 @@ _DEPTH = 8
 """How many calls are compared to find that two values are computed the same way; a norm is three."""
 
 
-def squared_length_tangent(
-    call: Call, producers: Mapping[Value, Call], tangent_of: Mapping[Value, Value]
-) -> Value | None:
-    """The tangent of `call` if it squares a length, or is the length of lengths, else None.
+class SquaredLengths:
+    """The tangents of the squares of a program's lengths, each recorded once."""
 
-    By the chain rule it would be twice the length times the derivative of the length. That derivative jumps at 0, so
-    the second derivative of the square would be wrong there.
-    """
-    if call.op == "hypot":
-        return _tangent_of_hypot(call, producers, tangent_of)
-    if not _is_square(call, producers):
-        return None
-    return _tangent_of_square(call.inputs[0], producers, tangent_of)
+    def __init__(self, producers: Mapping[Value, Call], tangent_of: Mapping[Value, Value]) -> None:
+        """Of values that `producers` compute; those with a tangent are in `tangent_of`. Both may grow later."""
+        self._producers = producers
+        self._tangent_of = tangent_of
+        self._of_square: dict[Value, Value | None] = {}
+
+    def tangent(self, call: Call) -> Value | None:
+        """The tangent of `call` if it squares a length, or is the length of lengths, else None.
+
+        By the chain rule it would be twice the length times the derivative of the length. That derivative jumps at 0,
+        so the second derivative of the square would be wrong there.
+        """
+        if call.op == "hypot":
+            return self._tangent_of_hypot(call)
+        if not _is_square(call, self._producers):
+            return None
+        return self._tangent_of_square(call.inputs[0])
+
+    def _tangent_of_hypot(self, call: Call) -> Value | None:
+        """That of the length of (x, y), one of them a length: half the tangent of x² + y², over the length; 0 at 0."""
+        if not self._any_is_length(call.inputs):
+            return None
+        (length,) = call.outputs
+        change = self._tangent_of_square(length)
+        assert change is not None, "hypot is a length"
+        origin = equal(length, constant(0, length.dtype))
+        return divide(multiply(change, 0.5), where(origin, constant(math.inf, length.dtype), length))
+
+    def _tangent_of_square(self, length: Value) -> Value | None:
+        """The tangent of ``length ** 2``; None unless `length` comes from an op in `_LENGTHS`.
+
+        Calls that move entries, conversions to another floating-point dtype, and factors without a tangent may be in
+        between.
+        """
+        if length not in self._of_square:
+            call = self._producers.get(length)
+            self._of_square[length] = None if call is None else self._squared(call, length)
+        return self._of_square[length]
+
+    def _squared(self, call: Call, length: Value) -> Value | None:
+        if call.op in _LENGTHS:
+            changes = [self._change(call.op, x) for x in call.inputs if x in self._tangent_of]
+            total = changes[0] if len(changes) == 1 else add(*changes)
+            return broadcast_to(total, length.shape)
+        if len(moved_inputs(call)) > 1:
+            return self._joined(call)
+        source, factor = _factored(call, self._tangent_of)
+        if source is None or not is_inexact(source.dtype):
+            return None
+        inner = self._tangent_of_square(source)
+        if inner is None or lookup(call.op).moves == 1:
+            return None if inner is None else bind(call.op, inner, *call.inputs[1:], **call.params)
+        if call.op in ("multiply", "divide") and factor is not None:
+            return broadcast_to(bind(call.op, inner, square(factor)), length.shape)
+        return convert(inner, length.dtype)
+
+    def _joined(self, call: Call) -> Value | None:
+        """The tangent of the squares of numbers from several arrays, if some are lengths."""
+        given = moved_inputs(call)
+        if not self._any_is_length(given):
+            return None
+        changes = [self._change(call.op, x) if x in self._tangent_of else zeros_like(x) for x in given]
+        return bind(call.op, *changes, *call.inputs[len(given) :], **call.params)
+
+    def _any_is_length(self, values: Sequence[Value]) -> bool:
+        return any(self._tangent_of_square(x) is not None for x in values if x in self._tangent_of)
+
+    def _change(self, op: str, x: Value) -> Value:
+        """What an input of `op` contributes to the tangent of its square."""
+        if op == "root_of_squares":
+            return self._tangent_of[x]
+        change = self._tangent_of_square(x)
+        if change is not None:
+            return change
+        product = multiply(multiply(conjugate(x), 2), self._tangent_of[x])
+        return real(product) if is_complex(x.dtype) else product
 
 
 def squares_length(graph: Graph, wrt: Sequence[bool]) -> bool:
@@ -54,7 +120,7 @@ def squares_length(graph: Graph, wrt: Sequence[bool]) -> bool:
         return False
     with recording(Builder()):
         moving = {v: v for v in depends_on(graph, wrt) if is_inexact(v.dtype)}
-        return squared_length_tangent(call, producers, moving) is not None
+        return SquaredLengths(producers, moving).tangent(call) is not None
 
 
 def _is_square(call: Call, producers: Mapping[Value, Call]) -> bool:
@@ -91,62 +157,6 @@ def _same_params(a: Mapping[str, Param], b: Mapping[str, Param]) -> bool:
     return keys[0] == keys[1]
 
 
-def _tangent_of_hypot(
-    call: Call, producers: Mapping[Value, Call], tangent_of: Mapping[Value, Value]
-) -> Value | None:
-    """That of the length of (x, y) where x or y is a length: half the tangent of x² + y², over the length; 0 at 0."""
-    moving = [x for x in call.inputs if x in tangent_of]
-    if all(_tangent_of_square(x, producers, tangent_of) is None for x in moving):
-        return None
-    (length,) = call.outputs
-    change = _tangent_of_square(length, producers, tangent_of)
-    assert change is not None, "hypot is a length"
-    origin = equal(length, constant(0, length.dtype))
-    return divide(multiply(change, 0.5), where(origin, constant(math.inf, length.dtype), length))
-
-
-def _tangent_of_square(
-    length: Value, producers: Mapping[Value, Call], tangent_of: Mapping[Value, Value]
-) -> Value | None:
-    """The tangent of ``length ** 2``; None unless `length` comes from an op in `_LENGTHS`.
-
-    Calls that move entries, conversions to another floating-point dtype, and factors without a tangent may be in
-    between.
-    """
-    call = producers.get(length)
-    if call is None:
-        return None
-    if call.op in _LENGTHS:
-        changes = [_change(call.op, x, producers, tangent_of) for x in call.inputs if x in tangent_of]
-        total = changes[0] if len(changes) == 1 else add(*changes)
-        return broadcast_to(total, length.shape)
-    if len(moved_inputs(call)) > 1:
-        return _tangent_of_squares(call, producers, tangent_of)
-    source, factor = _factored(call, tangent_of)
-    if source is None or not is_inexact(source.dtype):
-        return None
-    inner = _tangent_of_square(source, producers, tangent_of)
-    if inner is None or lookup(call.op).moves == 1:
-        return None if inner is None else bind(call.op, inner, *call.inputs[1:], **call.params)
-    if call.op in ("multiply", "divide") and factor is not None:
-        return broadcast_to(bind(call.op, inner, square(factor)), length.shape)
-    return convert(inner, length.dtype)
-
-
-def _tangent_of_squares(
-    call: Call, producers: Mapping[Value, Call], tangent_of: Mapping[Value, Value]
-) -> Value | None:
-    """That of the squares of numbers from several arrays, if some are lengths."""
-    given = moved_inputs(call)
-    moving = [x for x in given if x in tangent_of]
-    if all(_tangent_of_square(x, producers, tangent_of) is None for x in moving):
-        return None
-    changes = [
-        _change(call.op, x, producers, tangent_of) if x in tangent_of else zeros_like(x) for x in given
-    ]
-    return bind(call.op, *changes, *call.inputs[len(given) :], **call.params)
-
-
 def _factored(call: Call, tangent_of: Mapping[Value, Value]) -> tuple[Value | None, Value | None]:
     """What `call` only moves, converts, negates or scales, and by which factor; None if it does something else."""
     if call.op in ("convert", "negative") or lookup(call.op).moves == 1:
@@ -157,14 +167,3 @@ def _factored(call: Call, tangent_of: Mapping[Value, Value]) -> tuple[Value | No
     if call.op == "divide" and call.inputs[1] not in tangent_of:
         return call.inputs[0], call.inputs[1]
     return None, None
-
-
-def _change(op: str, x: Value, producers: Mapping[Value, Call], tangent_of: Mapping[Value, Value]) -> Value:
-    """What an input of `op` contributes to the tangent of its square."""
-    if op == "root_of_squares":
-        return tangent_of[x]
-    change = _tangent_of_square(x, producers, tangent_of)
-    if change is not None:
-        return change
-    product = multiply(multiply(conjugate(x), 2), tangent_of[x])
-    return real(product) if is_complex(x.dtype) else product

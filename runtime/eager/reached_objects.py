@@ -21,6 +21,9 @@ _IMMUTABLE: Final = 1 << 8
 STANDARD: Final = os.path.join(os.path.dirname(os.__file__), "")
 INSTALLED: Final = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 """Parts of the names of files of the standard library, and of installed packages."""
+LABELLED: Final = frozenset({"pandas", "xarray"})
+"""Packages with far more code than anyone should search each time that a function is traced. They draw from NumPy's
+global generator, unless they are given another."""
 
 
 def reached_objects(roots: Iterable[Any]) -> Iterator[Any]:
@@ -33,6 +36,9 @@ def reached_objects(roots: Iterable[Any]) -> Iterator[Any]:
             continue
         seen.add((id(value), names))
         yield value
+        if _is_labelled(value):
+            yield sys.modules["numpy"].random.mtrand._rand
+            continue
         if isinstance(value, BuiltinFunctionType):
             yield value.__self__
             continue
@@ -40,6 +46,15 @@ def reached_objects(roots: Iterable[Any]) -> Iterator[Any]:
         if isinstance(function, FunctionType):
             names = names_used(function)
         stack += [(one, names) for one in _reached(value, names)]
+
+
+def _is_labelled(value: Any) -> bool:
+    """Whether this is a function, a class or a module of a package in `LABELLED`, or an object of such a class."""
+    if isinstance(value, ModuleType):
+        name: Any = value.__name__
+    else:
+        name = getattr(value if isinstance(value, (type, FunctionType)) else type(value), "__module__", None)
+    return isinstance(name, str) and name.partition(".")[0] in LABELLED
 
 
 def names_used(function: FunctionType) -> frozenset[str]:
@@ -117,7 +132,7 @@ def _methods(kind: type, names: frozenset[str]) -> Iterable[FunctionType]:
     members = {
         name: one
         for base in reversed(kind.__mro__)
-        if not base.__flags__ & _IMMUTABLE
+        if not (base.__flags__ & _IMMUTABLE or _is_labelled(base))
         for name, one in vars(base).items()
     }
     wanted = [name for name in members if name in names or name.startswith("__")]

@@ -249,3 +249,16 @@ def test_control_flow_on_labelled_data() -> None:
 
     for data in (pd.Series([1.0, 2.0], index=["a", "b"]), pd.Series([1.0, 80.0], index=["c", "d"])):
         pd.testing.assert_series_equal(tm.compile(grow)(data), grow(data))
+
+
+def test_a_row_drawn_by_pandas_is_refused() -> None:
+    data = pd.DataFrame({"a": [1.0, 2.0, 3.0]})
+    functions: list[Callable[[Any], Any]] = [
+        lambda x: x * data["a"].sample(1).to_numpy(),
+        lambda x: x * data["a"].sample(1, random_state=np.random.default_rng(0)).to_numpy(),
+    ]
+    np.testing.assert_array_equal(tm.compile(functions[1])(np.ones(1)), functions[1](np.ones(1)))
+    state = np.random.get_state()[2]  # type: ignore[index]
+    with pytest.raises(tm.errors.RandomStateError, match="a generator of NumPy's"):
+        tm.compile(functions[0])(np.ones(1))
+    assert np.random.get_state()[2] == state  # type: ignore[index]

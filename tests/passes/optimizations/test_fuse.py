@@ -244,6 +244,17 @@ def test_a_long_chain_of_shifts_is_not_computed_all_over_again_for_each() -> Non
     assert max(names.count("tanh") for names in kernels(fused(f, (1000,)))) <= 2
 
 
+def test_halves_of_halves_are_added_in_kernels_of_bounded_length() -> None:
+    def f(x: Any) -> Any:
+        while len(x) > 1:
+            x = x[: len(x) // 2] + x[len(x) // 2 :]
+        return x
+
+    report = fusion_report(optimised(f, np.ones(1 << 20)))
+    assert 2 <= len(report.kernels) <= 4
+    assert Reason.TOO_LARGE in {pair.reason for pair in report.not_fused}
+
+
 def test_matrix_products_run_between_kernels_and_read_views() -> None:
     graph = fused(lambda x, w: np.tanh((x @ w.T) + 1.0) @ w, (40, 30), (20, 30))
     assert [call.op for call in graph.calls if call.op != "transpose"] == ["dot", "kernel", "dot"]

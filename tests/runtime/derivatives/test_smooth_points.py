@@ -144,3 +144,10 @@ EXTREMES: dict[str, tuple[Callable[..., Any], float, float]] = {
 def test_slopes_keep_their_digits_at_the_ends_of_the_range(f: Any, at: float, expected: float) -> None:
     assert tm.grad(f)(at) == pytest.approx(expected, rel=1e-14)
     assert tm.jvp(f, (at,), (1.0,))[1] == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, tm.compile], ids=["interpreted", "compiled"])
+def test_the_gradient_of_a_length_of_many_lengths_takes_no_longer_for_each(wrap: Any) -> None:
+    x = np.random.default_rng(0).normal(size=1 << 18)
+    found = wrap(tm.grad(np.hypot.reduce))(x)
+    np.testing.assert_allclose(found, x / np.linalg.norm(x), rtol=1e-12)
