@@ -86,7 +86,13 @@ class Interpreter:
         self.graph = graph
 
     def run(self, *inputs: Any) -> tuple[Any, ...]:
-        """The outputs for these inputs. Intermediate arrays are released after their last use."""
+        """The outputs for these inputs. Intermediate arrays are released after their last use.
+
+        >>> import numpy as np, tracemill as tm
+        >>> graph = tm.compile(lambda x: np.sum(np.sin(x))).lower(np.zeros(3)).graph
+        >>> tm.Interpreter(graph).run(np.zeros(3))
+        (np.float64(0.0),)
+        """
         graph = self.graph
         if len(inputs) != len(graph.inputs):
             raise ArgumentTypeError(f"{graph.name} takes {len(graph.inputs)} inputs, not {len(inputs)}")
@@ -182,7 +188,13 @@ class Transformer(Interpreter):
         return bind_all(call.op, *inputs, **call.params)
 
     def transform(self) -> Graph:
-        """The rebuilt graph."""
+        """The rebuilt graph.
+
+        >>> import numpy as np, tracemill as tm
+        >>> graph = tm.compile(np.sin).lower(np.zeros(3)).graph
+        >>> tm.Transformer(graph).transform() == graph
+        True
+        """
         graph = self.graph
         inputs = tuple(Value(v.type) for v in graph.inputs)
         with recording(Builder()) as builder:

@@ -246,7 +246,13 @@ class Graph:
 
     @property
     def code(self) -> str:
-        """The text of the graph without its version line."""
+        """The text of the graph without its version line.
+
+        >>> import numpy as np, tracemill as tm
+        >>> print(tm.parse("# tracemill ir 1\\ndef f(x: f64[3]) -> f64[3]:\\n    return x").code)
+        def f(x: f64[3]) -> f64[3]:
+            return x
+        """
         return self.faces.code(self)
 
     @property
@@ -255,11 +261,27 @@ class Graph:
         return self.faces.nodes(self)
 
     def print_tabular(self) -> None:
-        """Print one row per node: opcode, name, type, op, inputs, params, source line."""
+        """Print one row per node: opcode, name, type, op, inputs, params, source line.
+
+        >>> import tracemill as tm
+        >>> tm.parse("# tracemill ir 1\\ndef f(x: f64[3]) -> f64[3]:\\n    return x").print_tabular()
+        opcode       name    type    target  args  kwargs  source
+        -----------  ------  ------  ------  ----  ------  ------
+        placeholder  x       f64[3]  x
+        output       output  f64[3]  output  x
+        """
         print(self.faces.tabular(self))
 
     def to_mermaid(self) -> str:
-        """The graph as a Mermaid flowchart."""
+        """The graph as a Mermaid flowchart.
+
+        >>> import tracemill as tm
+        >>> print(tm.parse("# tracemill ir 1\\ndef f(x: f64[3]) -> f64[3]:\\n    return x").to_mermaid())
+        flowchart TD
+            n0(["x: f64[3]"])
+            n1(["output"])
+            n0 --> n1
+        """
         return self.faces.mermaid(self)
 
     def _repr_html_(self) -> str:
@@ -267,7 +289,11 @@ class Graph:
         return self.faces.html(self.code)
 
     def lint(self) -> None:
-        """Raise `InvalidGraphError` unless every value is defined once, before its use, with the right type."""
+        """Raise `InvalidGraphError` unless every value is defined once, before its use, with the right type.
+
+        >>> import tracemill as tm
+        >>> tm.parse("# tracemill ir 1\\ndef f(x: f64[3]) -> f64[3]:\\n    return x").lint()
+        """
         self.faces.check(self)
 
     def __iter__(self) -> Iterator[Call]:

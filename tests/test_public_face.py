@@ -1,6 +1,7 @@
 """What ``import tracemill as tm`` offers."""
 
 import ast
+import inspect
 import re
 from pathlib import Path
 from types import ModuleType
@@ -21,11 +22,35 @@ def test_every_public_function_and_class_shows_an_example() -> None:
     public = [getattr(tm, name) for name in tm.__all__]
     public += [
         getattr(module, name)
-        for module in (tm.autograd, tm.dask, tm.nn, tm.numpy, tm.linalg)
+        for module in (tm.autograd, tm.checkpoint_policies, tm.dask, tm.nn, tm.numpy, tm.linalg, tm.random)
         for name in module.__all__
     ]
     shown = [found for found in public if not isinstance(found, ModuleType)]
     assert not [found.__name__ for found in shown if ">>> " not in found.__doc__]
+
+
+def test_what_people_call_on_our_objects_shows_an_example() -> None:
+    classes = {
+        tm.Artifact: "function save",
+        tm.CompiledFunction: "explain_recompile lower report signatures",
+        tm.Graph: "code lint print_tabular to_mermaid",
+        tm.Interpreter: "run",
+        tm.Transformer: "transform",
+        tm.autograd.Variable: "backward detach grad is_leaf requires_grad",
+    }
+    assert not [
+        f"{found.__name__}.{name}"
+        for found, names in classes.items()
+        for name in names.split()
+        if ">>> " not in (inspect.getdoc(inspect.getattr_static(found, name)) or "")
+    ]
+
+
+def test_the_page_on_random_numbers_draws_from_every_distribution() -> None:
+    page = (ROOT.parent / "docs" / "how-to" / "random.md").read_text(encoding="utf-8")
+    methods = [name for name in vars(tm.random.Generator) if not name.startswith("_")]
+    assert len(methods) > 30
+    assert not [name for name in methods if not re.search(rf"rng\.{name}\b", page)]
 
 
 def test_the_page_of_functions_names_everything_that_is_public() -> None:

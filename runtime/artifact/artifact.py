@@ -24,7 +24,13 @@ class Artifact(Contents):
     """
 
     def function(self, *, backend: str = "auto") -> LoadedFunction:
-        """The function, compiled on its first call. `backend` is that of `compile`."""
+        """The function, compiled on its first call. `backend` is that of `compile`.
+
+        >>> import numpy as np, tracemill as tm
+        >>> artifact = tm.export(lambda x: 2 * x, "x: f64[3]")
+        >>> artifact.function()(np.ones(3))
+        array([2., 2., 2.])
+        """
         return LoadedFunction(self, backend)
 
     def save(self, path: str | os.PathLike[str], format: str = "bundle", *, overwrite: bool = False) -> Path:
@@ -48,6 +54,12 @@ class Artifact(Contents):
             OutputFileError: (an OSError) the path leads to a folder, a device, a pipe or a socket.
             TransformTypeError: `path` is not a str or path, or `overwrite` not a bool.
             OSError: the file cannot be written.
+
+        >>> import tempfile, numpy as np, tracemill as tm
+        >>> artifact = tm.export(lambda x: 2 * x, "x: f64[3]")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     tm.load(artifact.save(f"{folder}/double.tmill"))(np.ones(3))
+        array([2., 2., 2.])
         """
         from .saving import save_artifact
 

@@ -95,7 +95,13 @@ class Variable(EvaluatedArray):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether you can ask for derivatives with respect to this variable."""
+        """Whether you can ask for derivatives with respect to this variable.
+
+        >>> import numpy as np, tracemill as tm
+        >>> x = tm.autograd.variable(np.ones(3))
+        >>> x.requires_grad, (2 * x).requires_grad, x.detach() is x
+        (True, True, False)
+        """
         return self._node_now() is not None if on_tape() else True
 
     @requires_grad.setter
@@ -120,12 +126,26 @@ class Variable(EvaluatedArray):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the user created the variable, instead of computing it from others that require gradients."""
+        """Whether the user created the variable, instead of computing it from others that require gradients.
+
+        >>> import numpy as np, tracemill as tm
+        >>> x = tm.autograd.variable(np.ones(3))
+        >>> x.is_leaf, (2 * x).is_leaf
+        (True, False)
+        """
         return self._leaf is not None or not self.requires_grad
 
     @property
     def grad(self) -> Any:
-        """The sum of the gradients from `backward`; None before, and for variables that are not leaves."""
+        """The sum of the gradients from `backward`; None before, and for variables that are not leaves.
+
+        >>> import numpy as np, tracemill as tm
+        >>> x = tm.autograd.variable(np.ones(3))
+        >>> for _ in range(2):
+        ...     np.sum(x**2).backward()
+        >>> x.grad
+        array([4., 4., 4.])
+        """
         return None if self._leaf is None else self._leaf.node.gradient.array
 
     @grad.setter
@@ -151,11 +171,23 @@ class Variable(EvaluatedArray):
         *,
         safe_where: bool = False,
     ) -> None:
-        """`tracemill.autograd.backward` of this variable."""
+        """`tracemill.autograd.backward` of this variable.
+
+        >>> import numpy as np, tracemill as tm
+        >>> x = tm.autograd.variable(np.array([1.0, 2.0]))
+        >>> (x**2).backward(np.array([1.0, 10.0]))  # one weight for each entry; none for a single number
+        >>> x.grad
+        array([ 2., 40.])
+        """
         backward(self, gradient, retain_graph, create_graph, inputs, safe_where=safe_where)
 
     def detach(self) -> Any:
-        """The values, as a NumPy array that records nothing."""
+        """The values, as a NumPy array that records nothing.
+
+        >>> import numpy as np, tracemill as tm
+        >>> (2 * tm.autograd.variable(np.ones(3))).detach()
+        array([2., 2., 2.])
+        """
         return detach(self)
 
     # ---- Python's questions --------------------------------------------------------------------------

@@ -391,7 +391,17 @@ class CompiledFunction:
 
     def signatures(self) -> tuple[Signature, ...]:
         """The signatures for which the function has been compiled, oldest first: with named sizes if one program
-        serves many."""
+        serves many.
+
+        >>> import numpy as np, tracemill as tm
+        >>> double = tm.compile(lambda x: 2 * x)
+        >>> for x in (np.ones(3), np.ones(4), np.ones(500)):
+        ...     y = double(x)
+        >>> for signature in double.signatures():
+        ...     print(signature)
+        args[0]: f64[3]
+        args[0]: f64[x_0] where x_0 in 2..
+        """
         own = [variant.served for variant in self._compiler.variants]
         return (*own, *(one for function in self._of_sizes.values() for one in function.signatures()))
 
@@ -399,13 +409,27 @@ class CompiledFunction:
         """Why the newest variant was compiled: which argument changed, which guard failed, and what to do about it.
 
         And which calls run uncompiled, and why.
+
+        >>> import numpy as np, tracemill as tm
+        >>> root = tm.compile(np.sqrt)
+        >>> y = root(np.ones(3)), root(np.ones(3, np.float32))
+        >>> print(root.explain_recompile())
+        sqrt was compiled again because
+          args[0]: f64[3] became f32[3]
+        fix: convert arguments to one dtype before the call, x.astype(...)
         """
         if not len(self._compiler.variants) and self._of_sizes and not self._compiler.uncompiled:
             return "\n".join(function.explain_recompile() for function in self._of_sizes.values())
         return self._compiler.explanation()
 
     def report(self, *args: Any, **kwargs: Any) -> str:
-        """An HTML page of a call with these arguments: every stage, and why the function was compiled again."""
+        """An HTML page of a call with these arguments: every stage, and why the function was compiled again.
+
+        >>> import numpy as np, tracemill as tm
+        >>> page = tm.compile(lambda x: np.sum(np.sin(x))).report(np.ones(3))
+        >>> page.lower().startswith("<!doctype html>"), "sin_1" in page
+        (True, True)
+        """
         return self.lower(*args, **kwargs).html(self.explain_recompile())
 
     @with_users_frames
@@ -413,6 +437,14 @@ class CompiledFunction:
         """The stages of a call with these arguments: traced graph, passes, generated source.
 
         Sizes have names if a program for many sizes serves the call, or would.
+
+        >>> import numpy as np, tracemill as tm
+        >>> lowered = tm.compile(lambda x: np.sin(x) * 1).lower(np.ones(3))
+        >>> print(lowered.graph.code.partition("  #")[0])
+        def function(x: f64[3]) -> f64[3]:
+            sin_1: f64[3] = sin(x)
+        >>> len(lowered.graph.calls), len(lowered.after("simplify").calls)
+        (2, 1)
         """
         if has_labelled_classes():
             from ...compiler.arguments.detaching import detached
