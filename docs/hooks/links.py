@@ -12,6 +12,8 @@ FROM_THE_ROOT = {
     "ARCHITECTURE.md": "architecture.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security.md",
+    "CODE_OF_CONDUCT.md": "code-of-conduct.md",
     "examples/README.md": "examples/index.md",
     "LICENSE": "license.txt",
     "tools/data/DIGITS-LICENSE.txt": "digits-license.txt",

@@ -289,7 +289,9 @@ def test_what_a_page_shows_is_what_happens(
     assert not differences, "\n\n".join(map(str, differences))
 
 
-@pytest.mark.parametrize("name", [*PAGES, "CONTRIBUTING.md", "CHANGELOG.md"])
+@pytest.mark.parametrize(
+    "name", [*PAGES, "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md"]
+)
 def test_links_of_a_page_lead_somewhere(name: str) -> None:
     page = ROOT / name
     targets = _LINK.findall(_BLOCK.sub("", page.read_text(encoding="utf-8")))
