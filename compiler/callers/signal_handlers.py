@@ -6,11 +6,12 @@ from inspect import CO_VARARGS
 from types import CodeType, FrameType
 
 
-def in_signal_handler(interrupted: CodeType) -> bool:
-    """Whether the caller is part of a signal handler that interrupted a function with this code."""
+def in_signal_handler(interrupted: CodeType, frame: FrameType | None = None) -> bool:
+    """Whether a frame, by default the caller's, is part of a signal handler that interrupted a function with this
+    code."""
     if threading.get_ident() != threading.main_thread().ident:
         return False  # Python runs handlers only in the main thread
-    frame: FrameType | None = sys._getframe(1)
+    frame = frame or sys._getframe(1)
     while frame is not None and frame.f_code is not interrupted:
         if _is_handler(frame):
             return True

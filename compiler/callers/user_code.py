@@ -24,6 +24,8 @@ _HOOKS = join(PACKAGE, "runtime", "staging", ""), join(PACKAGE, "compiler", "mes
 """What converted functions call for an operation."""
 _CALLING = join(PACKAGE, "compiler", "frontend", "conversion.py")
 """What calls the user's functions, also those that are not converted."""
+_SHOWN = join(PACKAGE, "compiler", "nesting.py")
+"""What shows values in messages."""
 _DEBUGGERS = frozenset({"bdb", "pydevd", "_pydevd_bundle", "debugpy"})
 """Modules that stop in the user's code and show its variables. Most debuggers are based on `bdb`."""
 _SCIPY = join(dirname(dirname(np.__file__)), "scipy", "")
@@ -206,6 +208,20 @@ def asked_by_traced_code(frame: FrameType) -> bool:
         if is_own(file) or str(asking.f_globals.get("__name__")).partition(".")[0] in _DEBUGGERS:
             return False
         asking = asking.f_back
+    return False
+
+
+def is_called_by_traced_code(frame: FrameType) -> bool:
+    """Whether the traced function has this code called: by itself, or by what it calls, such as Tracemill's part of
+    NumPy that asks for an ``__index__``. Debuggers and messages do not count."""
+    calling = frame.f_back
+    while calling is not None:
+        file = calling.f_code.co_filename
+        if HOOKS in calling.f_code.co_freevars or calls_users(file):
+            return True
+        if file == _SHOWN or str(calling.f_globals.get("__name__")).partition(".")[0] in _DEBUGGERS:
+            return False
+        calling = calling.f_back
     return False
 
 

@@ -165,7 +165,9 @@ def raises_later(record: Trace, error: BaseException) -> bool:
 
 
 def _raise_unless_later(record: Trace, error: BaseException, acts: Callable[[], bool]) -> None:
-    """Raise what has ended the function, unless the program raises it."""
+    """Raise what has ended the function, unless the program raises it. It may come of a refused act."""
+    if "act" in record.at_return:
+        record.at_return["act"]()
     if wants_pythons_number(record, error):
         raise needs_value(record, error) from None
     if isinstance(error, KeyError) and line_of_raise(error) is None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
-from types import FunctionType, MethodType, ModuleType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +16,7 @@ from ...compiler.callers.user_code import location_at
 from ...compiler.errors import RandomStateError, TracemillError
 from ...compiler.frontend.conversion import conversion_of
 from ...compiler.frontend.program import Argument, Static
+from ...compiler.tracing.outside.unseen_prints import refusing_unseen_prints, unseen_prints
 from ...compiler.tracing.values_in_call import is_undone
 from .generator_states import restore, state_of
 from .impure_calls import may_be_impure, refusing_impure_calls
@@ -47,23 +48,27 @@ def refusing_draws(
     if refused == checked:
         yield
         return
-    others, is_watched = _of_reached([function, *(x.value for x in entering if isinstance(x, Static))])
+    others, is_watched, printing = _of_reached(
+        [function, *(x.value for x in entering if isinstance(x, Static))]
+    )
     outer = _refused.set(refused)
     try:
         with (
             nullcontext() if "draws" in checked else _comparing_states(function, tree, entering, others),
             refusing_impure_calls(function, clocks=clocks) if is_watched else nullcontext(),
+            refusing_unseen_prints(printing),
         ):
             yield
     finally:
         _refused.reset(outer)
 
 
-def _of_reached(roots: Sequence[Any]) -> tuple[dict[int, Any], bool]:
-    """Of what code among these objects reaches: by their ids, those from which NumPy draws; and whether it may read a
-    clock or draw without NumPy. All other code is traced at full speed."""
+def _of_reached(roots: Sequence[Any]) -> tuple[dict[int, Any], bool, frozenset[CodeType]]:
+    """Of what code among these objects reaches: by their ids, those from which NumPy draws; whether it may read a
+    clock or draw without NumPy; and the code that may print without hooks. All other code is traced at full speed."""
     reached = list(reached_objects(roots))
-    return {id(one): one for one in reached if _keeps_state(one)}, may_be_impure(reached)
+    states = {id(one): one for one in reached if _keeps_state(one)}
+    return states, may_be_impure(reached), unseen_prints(reached)
 
 
 @contextmanager
