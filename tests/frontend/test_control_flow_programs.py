@@ -70,6 +70,7 @@ def test_a_loop_that_is_found_again_gets_what_only_its_results_need() -> None:
     assert not difference(functions([30690])[30690], 30690, "numpy")
 
 
+@pytest.mark.slow
 @quick_and_long
 def test_random_programs_match_a_loop_in_a_batch(seeds: Sequence[int], more: int) -> None:
     right, programs = 0, the_functions(more, seeds)

@@ -409,6 +409,7 @@ def test_the_key_error_of_a_dict_without_such_keys_names_the_key() -> None:
         tm.compile(lambda a, b: {1: 2}[(a, b)])(3, 4)  # type: ignore[index]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["numpy", "c"])
 def test_a_tree_of_dicts_is_walked_until_a_leaf(backend: str) -> None:
     tree: dict[str, Any] = {

@@ -124,6 +124,7 @@ def test_a_worker_prepares_a_row_and_takes_turns(folder: Path) -> None:
     assert worker.answer({"action": "time", "calls": 2})["seconds"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux alone tells a process its peak of memory")
 def test_a_worker_knows_what_a_call_holds(folder: Path) -> None:
     with Contestant(PLAIN, threads=1, folder=folder) as plain:  # a process whose memory nothing else has used
@@ -153,6 +154,7 @@ def test_a_race_compares_results_and_times_each_contestant(folder: Path) -> None
     assert case.group == row.group.name
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot stop a process and let it continue")
 def test_beside_neighbours_tracemill_is_timed_without_them_too(folder: Path) -> None:
     with (
@@ -186,6 +188,7 @@ def test_neighbours_compute_only_when_they_should() -> None:
     assert not any(file.exists() for file in files)
 
 
+@pytest.mark.slow
 def test_a_process_that_ends_is_a_problem_and_the_next_request_starts_another(folder: Path) -> None:
     with Contestant("basic", threads=1, folder=folder) as contestant:
         assert contestant.ask("time", calls=1) == {"problem": "the process ended: KeyError: 'basic'"}
@@ -214,6 +217,7 @@ def test_every_pool_has_as_many_threads(folder: Path) -> None:
     assert made["TRACEMILL_CACHE_DIR"].startswith(str(folder))
 
 
+@pytest.mark.slow
 def test_who_takes_too_long_to_compile_is_spared_larger_sizes(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

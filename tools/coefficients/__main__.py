@@ -9,4 +9,7 @@ from .digits import digits_text
 from .polynomials import POLYNOMIALS
 
 for name in sys.argv[1:] or [*POLYNOMIALS, "digits"]:
-    print(digits_text() if name == "digits" else POLYNOMIALS[name].text())
+    if name == "digits":
+        print(digits_text())
+    else:
+        print(POLYNOMIALS[name].text(POLYNOMIALS[name].coefficients()))

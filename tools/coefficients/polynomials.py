@@ -50,10 +50,10 @@ class Polynomial:
             errors = (self.weight(x) * abs(mpmath.polyval(numbers, x) - self.wanted(x)) for x in grid)
             return float(max(errors) * 2**self.bits)
 
-    def text(self) -> str:
+    def text(self, coefficients: list[float]) -> str:
         """The C function."""
         kind, fma, suffix = ("double", "fma", "") if self.is_double else ("float", "fmaf", "f")
-        numbers = [f"{_hex(one)}{suffix}" for one in self.coefficients()]
+        numbers = [f"{_hex(one)}{suffix}" for one in coefficients]
         lines = [f"static inline {kind} {self.name}({kind} x)", "{"]
         if self.count > _LONG:
             lines += [f"    const {kind} z = x * x;"]

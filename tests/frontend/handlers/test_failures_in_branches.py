@@ -39,6 +39,7 @@ def sorted_by_tree(keys: Any) -> Any:
     return in_order(tree)
 
 
+@pytest.mark.slow
 def test_a_search_tree_is_built_by_recursion() -> None:
     compiled = tm.compile(sorted_by_tree, on_recompile="ignore")
     for keys in ([3, 1, 4, 1, 5, 9, 2, 6], [1.5, 0.5], [], [1, 2, 3], [3, 1, 2]):

@@ -221,6 +221,7 @@ def test_a_class_method_is_no_change() -> None:
     assert compiled(3.0) == 15.0
 
 
+@pytest.mark.slow
 def test_more_objects_than_are_compared_cause_a_warning() -> None:
     rows = [[float(i)] for i in range(50_001)]
     with pytest.warns(tm.errors.RecompileWarning, match="reaches more than 50,000 objects"):

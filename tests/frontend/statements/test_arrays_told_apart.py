@@ -266,6 +266,7 @@ def test_a_write_to_arrays_that_cannot_be_told_apart_is_for_the_call_at_hand(
             np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", [other_dtypes, other_strides, a_row_that_a_loop_finds])
 def test_in_a_batch_such_a_write_is_refused(program: Callable[..., Any]) -> None:
     with pytest.raises(

@@ -64,6 +64,7 @@ def test_c_programs_give_numpys_values_in_numpys_memory_order(more: int, c_toolc
     assert_agree(2 * more, ANY, "c", lambda program: examine(program, "c"))
 
 
+@pytest.mark.slow
 def test_programs_are_numpys_under_a_transform_without_compilation(more: int) -> None:
     assert_agree(80 * more, SMOOTH_ARGUMENTS, "jvp", lambda program: examine(program, "jvp", order=False))
 

@@ -544,6 +544,7 @@ def test_without_checks_a_table_of_python_gives_its_nearest_entry() -> None:
     assert [look_up(np.int64(place)) for place in (-9, -4, -3, 2, 3)] == [1, 1, 1, 3, 3]
 
 
+@pytest.mark.slow
 def test_only_the_places_that_python_reads_are_checked() -> None:
     def look_up(i: Any, x: Any) -> Any:
         table = [x, 2 * x]

@@ -60,6 +60,7 @@ def test_nothing_runs_on_data_before_compute() -> None:
         found.compute(scheduler="sync")
 
 
+@pytest.mark.sampled(every=6, slow=1)
 @pytest.mark.parametrize("dtype", ["?", "i4", "u1", "f2", "f4", "f8", "c8", "c16"])
 @pytest.mark.parametrize("scale", [2, 2.0, True, np.float32(2), np.ones(2, "i8")])
 def test_dtypes_are_numpys_also_of_python_numbers(dtype: str, scale: Any) -> None:
@@ -118,6 +119,7 @@ def test_a_product_joins_the_blocks_of_its_inner_axis() -> None:
     np.testing.assert_allclose(computed(found), MATRIX @ MATRIX.T, rtol=1e-13)
 
 
+@pytest.mark.slow
 def test_whole_arguments_may_be_containers_numbers_settings_and_dask_arrays() -> None:
     x = da.from_array(MATRIX, chunks=(3, 5))
     weights = {"w": np.arange(10.0).reshape(5, 2), "b": da.from_array(np.ones(2), chunks=1)}

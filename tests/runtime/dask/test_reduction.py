@@ -42,6 +42,7 @@ def test_a_gradient_is_that_of_all_rows(rows: int, split_every: int) -> None:
         np.testing.assert_allclose(slopes[name], others[name], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_gradient_may_be_of_several_arguments_and_feed_another_one_unseen() -> None:
     def squares(w: Any, b: Any, x: Any) -> Any:
         return np.sum((x @ w - b) ** 2)

@@ -445,6 +445,7 @@ except tm.TracemillError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the memory of a process is limited as on Linux")
 @pytest.mark.parametrize(
     ("transform", "function"), [("grad", "backward"), ("grad", "forward"), ("hessian", "forward")]

@@ -93,6 +93,7 @@ def test_an_array_of_places_or_a_mask_selects(card: StubGpu) -> None:
     np.testing.assert_array_equal(found.numpy(), f(X, places, mask))
 
 
+@pytest.mark.slow
 def test_a_generator_on_a_gpu_draws_on_where_a_function_closes_over_it(card: StubGpu) -> None:
     drawn, expected = tm.device_put(tm.random.default_rng(0)), tm.random.default_rng(0)
     by_closure = tm.compile(lambda x: x + drawn.normal(size=3))
@@ -123,6 +124,7 @@ def test_debug_print_shows_what_the_array_holds_then(
     assert capsys.readouterr().out == "[3. 3.] [3. 3.]\n[9. 9.] [9. 9.]\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["auto", "triton"])
 def test_an_array_of_a_method_is_updated_where_it_lies(card: StubGpu, backend: str) -> None:
     class Mean:

@@ -30,6 +30,7 @@ def doubled() -> Any:
     return tm.compile(lambda x: x * 2.0, backend="c")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("c_toolchain")
 def test_the_next_result_takes_the_memory_of_one_that_is_gone() -> None:
     x, double = np.ones(COUNT), doubled()
@@ -119,6 +120,7 @@ def test_threads_get_blocks_of_their_own(make: Callable[..., Any]) -> None:
     assert not wrong
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_children_use_and_free_what_their_parent_made(make: Callable[..., Any]) -> None:
     code = """

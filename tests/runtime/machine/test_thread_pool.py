@@ -118,6 +118,7 @@ def test_results_have_the_same_bits_for_any_number_of_threads(name: str) -> None
     np.testing.assert_allclose(function(X), PROGRAMS[name](X), rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_threads_may_call_while_others_set_their_number(dynamic: bool) -> None:
     function = tm.compile(PROGRAMS["one sum"], backend="c", dynamic=dynamic)
@@ -164,6 +165,7 @@ def count(): return len(os.listdir("/proc/self/task"))
 """
 
 
+@pytest.mark.slow
 @ON_LINUX
 def test_threads_start_when_they_are_needed_and_only_as_many() -> None:
     program = """
@@ -210,6 +212,7 @@ print(is_right(), is_right(), count() - before)
     assert ran(program).split() == ["True", "True", "0"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ends", ["sys.exit()", "os._exit(0)", "raise SystemExit"])
 def test_a_process_may_end_while_kernels_run(ends: str) -> None:
     program = f"""

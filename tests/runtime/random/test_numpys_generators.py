@@ -184,6 +184,7 @@ def test_methods_of_numpys_generators_are_refused_under_any_name(f: Callable[...
         tm.compile(f)(np.ones(2))
 
 
+@pytest.mark.slow
 def test_random_numbers_of_map_do_not_depend_on_the_batch_size() -> None:
     def drawn(batch_size: int) -> Any:
         rng = tm.random.default_rng(0)

@@ -85,6 +85,7 @@ def test_real_numbers_have_their_distribution(name: str, dtype: Any) -> None:
         np.testing.assert_allclose(drawn.mean(), distribution.mean(), atol=4.5 * spread)
 
 
+@pytest.mark.sampled(every=5, slow=1)
 @each_continuous
 def test_examples_of_a_batch_have_the_distribution_together(name: str) -> None:
     draw, distribution = CONTINUOUS[name]
@@ -317,6 +318,7 @@ def test_categories_have_the_probabilities_of_their_logits() -> None:
 ORDERS = {order: place for place, order in enumerate(permutations(range(4)))}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["permutation", "permuted", "shuffle", "choice", "permutation of 4"])
 def test_all_orders_are_equally_probable(method: str) -> None:
     rng = rng_of(0)

@@ -8,16 +8,16 @@ from tracemill.tools.coefficients.minimax import minimax
 from tracemill.tools.coefficients.polynomials import POLYNOMIALS
 
 
+@pytest.mark.sampled("tm_exp_tail_f32", "tm_sin_tail_f64", slow=1)
 @pytest.mark.parametrize("name", POLYNOMIALS)
-def test_the_coefficients_in_the_c_functions_are_those_of_the_best_polynomials(name: str) -> None:
-    assert POLYNOMIALS[name].text() in definition(name)
-
-
-@pytest.mark.parametrize("name", POLYNOMIALS)
-def test_the_error_of_a_polynomial_is_a_part_of_the_last_place(name: str) -> None:
+def test_the_polynomials_in_the_c_functions_are_the_best_and_their_errors_a_part_of_the_last_place(
+    name: str,
+) -> None:
     polynomial = POLYNOMIALS[name]
+    coefficients = polynomial.coefficients()
+    assert polynomial.text(coefficients) in definition(name)
     most = 0.36 if "cbrt" not in name else 0.004 * 2**polynomial.bits  # the start of an iteration
-    assert polynomial.error(polynomial.coefficients(), points=200) < most
+    assert polynomial.error(coefficients, points=200) < most
 
 
 def test_the_digits_of_2_over_pi_in_the_c_function_are_those_of_the_script() -> None:

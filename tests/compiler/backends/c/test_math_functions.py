@@ -373,6 +373,7 @@ def test_loops_of_special_functions_have_vectors(name: str) -> None:
     assert vectorized & set(range(start - 3, start + 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_two_vectors_at_once_give_the_same_bits_as_one_number(dtype: str) -> None:
     def f(x: Array) -> Array:
@@ -434,6 +435,7 @@ def assert_same_bits(one: Callable[..., Array], other: Callable[..., Array]) -> 
         assert same.all(), (name, *(numbers[~same][:5] for numbers in given))
 
 
+@pytest.mark.slow
 def test_bits_do_not_depend_on_optimisation(tmp_path: Path) -> None:
     wide = ["-O3", "-march=native", "-mprefer-vector-width=512"]
     assert_same_bits(library(tmp_path, ["-O1", "-mfma"]), library(tmp_path, wide))
