@@ -6,6 +6,7 @@ batch is worth while (S. McCandlish et al., 2018), and clipping for differential
 
 import argparse
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -55,10 +56,32 @@ def one_by_one(w: Any, images: Any, labels: Any) -> Any:
     return total
 
 
+@tm.compile
+def lengths(w: Any, images: Any, labels: Any) -> Any:
+    """How long each gradient is."""
+    return np.sqrt(np.sum(each_gradient(w, images, labels) ** 2, axis=(1, 2)))
+
+
+def plot(path: Path, before: Any, after: Any) -> None:
+    """How many gradients are how long, before and after training."""
+    import matplotlib.pyplot as plt
+
+    plt.figure(figsize=(5, 3), layout="constrained")
+    bins = np.linspace(0, max(before.max(), after.max()), 40)
+    plt.hist(before, bins, alpha=0.6, label="before training")
+    plt.hist(after, bins, alpha=0.6, label="after")
+    plt.axvline(float(CLIP), linestyle=":", label="clipped from here on")
+    plt.xlabel("length of an image's gradient")
+    plt.ylabel("images")
+    plt.legend()
+    plt.savefig(path)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--plot", type=Path, help="draw it in a file, such as lengths.svg; needs matplotlib")
     options = parser.parse_args()
 
     digits = load_digits()
@@ -92,6 +115,8 @@ def main() -> None:
     )
     error = np.max(np.abs(total - by_hand)) / np.max(np.abs(by_hand))
     print(f"both agree to {error:.0e}")
+    if options.plot:
+        plot(options.plot, lengths(np.zeros_like(w), images, labels), lengths(w, images, labels))
 
 
 if __name__ == "__main__":

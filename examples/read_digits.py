@@ -61,10 +61,26 @@ def trained(images: Any, labels: Any, epochs: int) -> Any:
     return weights
 
 
+def plot(path: Path, images: Any, labels: Any, found: Any) -> None:
+    """Images with the digits that were read, first some that were read right, then some that were not."""
+    import matplotlib.pyplot as plt
+
+    right = found == labels
+    chosen = [*np.flatnonzero(right)[:12], *np.flatnonzero(~right)[:4]]
+    _, axes = plt.subplots(2, 8, figsize=(6, 2), layout="constrained")
+    for ax, index in zip(axes.flat, chosen, strict=False):
+        ax.imshow(images[index].reshape(8, 8), cmap="Blues")
+        ax.set(xticks=[], yticks=[])
+        title = f"{found[index]}" if right[index] else f"{found[index]}, not {labels[index]}"
+        ax.set_title(title, **({} if right[index] else {"color": "tab:red"}))
+    plt.savefig(path)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--output", type=Path, help="a new file, such as digits.tmill")
+    parser.add_argument("--plot", type=Path, help="draw it in a file, such as digits.svg; needs matplotlib")
     options = parser.parse_args()
 
     digits = load_digits()
@@ -84,6 +100,8 @@ def main() -> None:
     read_all = tm.compile(tm.vmap(loaded))  # what was exported for one image reads all of them at once
     found = read_all(digits.images[digits.test])["digit"]
     print(f"{100 * np.mean(found == digits.labels[digits.test]):.1f} % of the test images are read right")
+    if options.plot:
+        plot(options.plot, digits.images[digits.test], digits.labels[digits.test], found)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,10 @@ NumPy arrays are computed at once and give NumPy arrays. For traced arrays, a fu
 op with the same name if the op has its own rules, which keeps graphs and gradients small. All functions are stable
 for large arguments, keep the dtype of floating-point arrays, treat integers as f64 (except `conv`, which keeps them),
 and have derivatives of every order that are right where the formula has a kink.
+
+Activations work entry by entry: the result has the shape of `x`. Losses broadcast `x` and `target`, as ``x - target``
+does, and return one number: the mean, or with ``reduction="sum"`` the sum; ``reduction="none"`` returns an array of
+separate losses. The functions ``…_backward`` take and return arrays of the shapes of the functions they belong to.
 """
 
 from .activations import (

@@ -16,6 +16,8 @@ ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
     "gaussian_process": ("--size", "60"),
     "heat": ("--size", "96", "--steps", "400", "--repeats", "1"),
     "newton_cg": ("--size", "20"),
+    "private_gradients": (),
+    "read_digits": (),
     "tiny_transformer": (),
 }
 """Examples that draw, and with which arguments."""

@@ -10,6 +10,7 @@ import urllib.request
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 
 import tracemill as tm
+from tracemill.docs.pictures.draw import ARGUMENTS
 from tracemill.runtime.machine.toolchain import working_toolchain
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -122,13 +124,13 @@ def environment(backend: str = "auto") -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": found, "TRACEMILL_BACKEND": backend}
 
 
-def ran(name: str, run: Example, folder: Path) -> str:
+def ran(name: str, run: Example, folder: Path, *more: str) -> str:
     """What a program prints."""
-    command = [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py"), *run.arguments]
+    command = [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py"), *run.arguments, *more]
     done = subprocess.run(
         command,
         cwd=folder,
-        env=environment(run.backend),
+        env=environment(run.backend) | {"MPLBACKEND": "agg"},
         capture_output=True,
         text=True,
         check=False,
@@ -141,11 +143,16 @@ def ran(name: str, run: Example, folder: Path) -> str:
     "name",
     [pytest.param(name, marks=pytest.mark.slow if run.is_slow else ()) for name, run in RUNS.items()],
 )
-def test_an_example_does_what_it_says(name: str, tmp_path: Path) -> None:
+def test_an_example_does_what_it_says(
+    name: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     run = RUNS[name]
     if run.needs_c and working_toolchain() is None:
         pytest.skip("no C compiler works: install gcc or clang")
-    printed = ran(name, run, tmp_path)
+    picture = tmp_path_factory.mktemp("pictures") / f"{name}.svg"
+    draws = name in ARGUMENTS and run.is_slow and find_spec("matplotlib") is not None
+    printed = ran(name, run, tmp_path, *(("--plot", str(picture)) if draws else ()))
+    assert picture.exists() == draws
     assert not list(tmp_path.iterdir()), "it leaves something where it is run"
     for pattern, limit in (run.at_most | run.at_least).items():
         found = re.search(pattern, printed)

@@ -1,5 +1,6 @@
 """NumPy's functions with data-dependent result lengths, with a given length: ``size=``.
 
+Results have the shape ``(size,)``, or ``(size, …)`` where NumPy's have more axes.
 If fewer entries than `size` are found, `fill_value` is appended; if more are found, the last ones are dropped. On
 NumPy arrays these functions compute at once, and on traced arrays they are recorded.
 """
