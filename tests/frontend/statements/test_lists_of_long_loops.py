@@ -410,7 +410,7 @@ def test_the_lists_are_pythons(name: str) -> None:
 @pytest.mark.sampled("seen_by_another_variable")
 @pytest.mark.parametrize("function", [seen_by_another_variable, rebound_for_some_values])
 def test_entries_that_are_the_same_array_for_some_values_are_pythons(function: Callable[[Any], Any]) -> None:
-    assert_same(tm.compile(function, backend="numpy")(numbers(10)), function(numbers(10)))
+    assert_same(tm.compile(function, backend="numpy")(numbers(30)), function(numbers(30)))
     with pytest.raises(tm.errors.SharedMemoryError, match=r"Bind a copy there, (kept|state) = "):
         tm.compile(tm.vmap(function), backend="numpy")(np.stack([numbers(), numbers()]))
 
