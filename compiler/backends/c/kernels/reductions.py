@@ -149,6 +149,10 @@ def added(accumulator: Accumulator, how: Gathering, names: Sequence[str], value:
     name = names[0]
     if op in ("argmax", "argmin"):
         return [f"if ({replaces(accumulator, value, name)}) {name} = {value}, {names[1]} = {at};"]
+    if (
+        kind(dtype) == "b" and accumulator.size is None
+    ):  # a choice is an instruction less than a number from a bool
+        return [f"{name} = {value} ? {f'1 : {name}' if how.clause == '|' else f'{name} : 0'};"]
     if kind(dtype) == "b":
         return [f"{name} {how.clause}= {value};"]
     if op in ("max", "min") and len(names) == 2:
