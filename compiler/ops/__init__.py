@@ -29,6 +29,7 @@ from .control import (
 )
 from .elementwise import activation, arithmetic, comparison, conversion, elementary, powers, quotients
 from .linalg import (
+    banded,
     contraction,
     determinant,
     factorization,
@@ -47,6 +48,7 @@ FAMILIES = (
     attention,
     attention_derivatives,
     attention_sums,
+    banded,
     bessel,
     branching,
     checkpoint,

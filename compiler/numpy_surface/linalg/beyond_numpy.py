@@ -123,6 +123,15 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Any:
     return solve_triangular(factor, halfway, 2 if lower else 0, lower)
 
 
+def solve_banded(l_and_u: tuple[int, int], ab: Any, b: Any) -> Any:
+    """x with ``A @ x = b``, where A has `l` diagonals below the main one and `u` above it: the rows of `ab`."""
+    lower, upper = map(int, l_and_u)
+    diagonals, sides = _in_one_dtype(ab, b)
+    vector = sides.ndim == 1
+    (x,) = apply_op("solve_banded", diagonals, sides[:, None] if vector else sides, lower=lower, upper=upper)
+    return x[:, 0] if vector else x
+
+
 def _in_one_dtype(*operands: Any) -> list[Any]:
     """The arrays in the dtype to which NumPy promotes them; integers and booleans count as f64."""
     arrays = [x if is_traced(x) else np.asarray(x) for x in operands]

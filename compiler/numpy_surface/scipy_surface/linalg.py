@@ -150,3 +150,8 @@ def block_diag(*arrs: Any) -> Any:
         rows.append(np.pad(block, ((0, 0), (before, after))))
         before += block.shape[-1]
     return np.concatenate(rows)
+
+
+@stands_in_for("linalg.solve_banded")
+def solve_banded(l_and_u: tuple[int, int], ab: Any, b: Any) -> Any:
+    return beyond_numpy.solve_banded(l_and_u, ab, b)

@@ -28,7 +28,7 @@ from ....compiler.tracing.traced_memory import contains_traced, is_traced
 assert scipy_surface.__all__  # importing it has registered its functions
 
 _SETTINGS: Final = frozenset(
-    "overwrite_a overwrite_b overwrite_x check_finite workers plan lwork lapack_driver driver".split()
+    "overwrite_a overwrite_ab overwrite_b overwrite_x check_finite workers plan lwork lapack_driver driver".split()
 )
 """Parameters that do not change the result."""
 
@@ -42,15 +42,28 @@ def scipy_meaning(function: Any) -> Callable[..., Any] | None:
         return partial(_QUESTIONS[function.__name__], function)
     if (ours := STAND_INS.get(name)) is not None and _is_public(function):
         return partial(_choosing, partial(_stand_in, function, ours, name), function)
+    if (
+        ours := STAND_INS.get(f"{function.__module__.removeprefix('scipy.')}.{function.__name__}")
+    ) is not None:
+        return partial(_choosing, partial(located, ours), function)  # a function in C behind SciPy's own
     if type(function) is MethodType:
         return partial(_method, function)
+    found = _of_traced_arguments(function)
+    return found and partial(_choosing, found, function)
+
+
+def _of_traced_arguments(function: Any) -> Callable[..., Any] | None:
+    """What is called instead if an argument is traced."""
     if isinstance(function, type):
-        return partial(_choosing, partial(_made, function), function) if _is_plain(function) else None
+        return partial(_made, function) if _is_plain(function) else None
     if type(function) is FunctionType:
-        return partial(_choosing, partial(_converted, function), function)
-    if inspect.isbuiltin(function) or type(function).__name__ == "cython_function_or_method":
-        return partial(_choosing, partial(_refused, function), function)
+        return partial(_converted, function)
+    if inspect.isbuiltin(function) or type(function).__name__ in _CYTHON:
+        return partial(_refused, function)
     return None
+
+
+_CYTHON: Final = ("cython_function_or_method", "fused_cython_function")
 
 
 def _is_public(function: Any) -> bool:
