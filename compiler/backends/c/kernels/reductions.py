@@ -149,12 +149,8 @@ def added(accumulator: Accumulator, how: Gathering, names: Sequence[str], value:
     name = names[0]
     if op in ("argmax", "argmin"):
         return [f"if ({replaces(accumulator, value, name)}) {name} = {value}, {names[1]} = {at};"]
-    if (
-        kind(dtype) == "b" and accumulator.size is None
-    ):  # a choice is an instruction less than a number from a bool
-        return [f"{name} = {value} ? {f'1 : {name}' if how.clause == '|' else f'{name} : 0'};"]
     if kind(dtype) == "b":
-        return [f"{name} {how.clause}= {value};"]
+        return [_any_or_all(accumulator, how, name, value)]
     if op in ("max", "min") and len(names) == 2:
         sign = ">" if op == "max" else "<"
         return [f"{name} = {value} {sign} {name} ? {value} : {name};", f"{names[1]} |= {value} != {value};"]
@@ -163,6 +159,13 @@ def added(accumulator: Accumulator, how: Gathering, names: Sequence[str], value:
     if op == "prod" and kind(dtype) == "c":
         return [f"{name} = {_product(dtype, name, value)};"]
     return [f"{name} {'+' if op == 'sum' else '*'}= {value};"]
+
+
+def _any_or_all(accumulator: Accumulator, how: Gathering, name: str, value: str) -> str:
+    """For one result, a choice, which takes an instruction less than to make a number of the condition first."""
+    if accumulator.size is not None:
+        return f"{name} {how.clause}= {value};"
+    return f"{name} = {value} ? 1 : {name};" if how.clause == "|" else f"{name} = {value} ? {name} : 0;"
 
 
 def replaces(accumulator: Accumulator, value: str, name: str) -> str:
