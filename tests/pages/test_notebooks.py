@@ -21,6 +21,7 @@ def test_there_is_a_quickstart() -> None:
     assert "quickstart.ipynb" in NOTEBOOKS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_a_notebook_shows_what_its_cells_do(
     name: str, update_golden: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
