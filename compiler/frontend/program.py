@@ -88,7 +88,7 @@ class ArrayOutput:
     axes: tuple[int, ...] | None = None
     """The place of each axis of the result in the output, if the output has another memory order."""
     is_read_only: bool = False
-    """Whether the function has set ``x.flags.writeable = False``."""
+    """Whether ``x.flags.writeable`` is False."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def as_returned(x: Any, leaf: ArrayOutput) -> Any:
 
 
 def as_read_only(x: Any) -> Any:
-    """An array that the function has made read-only. Arrays on a GPU have no such flag."""
+    """An array that is read-only in the function. Arrays on a GPU have no such flag."""
     if is_traced(x) or isinstance(x, np.ndarray):
         x.flags.writeable = False
     return x

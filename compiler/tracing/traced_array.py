@@ -25,6 +25,7 @@ from ..errors import (
     ConcretizationError,
     ImmutableScalarError,
     ShapeError,
+    SideEffectError,
     TracemillError,
     UnsupportedAttributeError,
     UnsupportedFunctionError,
@@ -60,7 +61,6 @@ from .views import (
     RealPart,
     Transpose,
     View,
-    is_asked_read_only,
     is_flagged_read_only,
 )
 
@@ -166,8 +166,8 @@ class TracedArray(TracedMemory):
 
     @property
     def returns_read_only(self) -> bool:
-        """Whether the function has made it read-only, so that its caller gets a read-only array."""
-        return bool(self._views) and any(map(is_asked_read_only, self._views))
+        """Whether it is read-only, as ``np.diagonal(x)`` is, so that the caller gets a read-only array."""
+        return any(map(is_flagged_read_only, self._views))
 
     def _set_writeable(self, new: bool) -> None:
         """``x.flags.writeable = new``: for this array, and for views of it that are made from now on."""
@@ -176,6 +176,12 @@ class TracedArray(TracedMemory):
             is_own or self._storage.argument is None
         ):
             return
+        if self._storage.argument is not None and require_trace().outermost().is_kept:
+            error = SideEffectError(
+                "x.flags.writeable of an argument is set: do that outside", user_location()
+            )
+            error.runs_uncompiled = True
+            raise error
         if not is_own or self.is_scalar:
             raise UnsupportedAttributeError(
                 "x.flags.writeable can be set for arrays that the function makes, and not in a branch or a loop: set "
@@ -183,7 +189,7 @@ class TracedArray(TracedMemory):
                 user_location(),
             )
         if not new:
-            self._views = (*self._views, ReadOnly(is_asked=True))
+            self._views = (*self._views, ReadOnly())
         elif isinstance(self._views[-1], ReadOnly):
             self._views = self._views[:-1]
         else:

@@ -252,9 +252,6 @@ class Broadcast:
 class ReadOnly:
     """The array itself, read-only through this view."""
 
-    is_asked: bool = False
-    """Whether the function has made it so, with ``x.flags.writeable = False``. Its caller then gets it like that."""
-
     def read(self, of: Value) -> Value:
         return of
 
@@ -439,13 +436,6 @@ def is_flagged_read_only(view: View) -> bool:
     return isinstance(view, (ReadOnly, Windows)) or (
         isinstance(view, Broadcast) and not view.flagged_writeable
     )
-
-
-def is_asked_read_only(view: View) -> bool:
-    """Whether the function itself has set ``x.flags.writeable = False``."""
-    if isinstance(view, Joined):
-        return any(map(is_asked_read_only, view.steps))
-    return isinstance(view, ReadOnly) and view.is_asked
 
 
 def _seen(of: Layout, shape: Shape, strides: Strides) -> Layout:

@@ -1,8 +1,9 @@
 """`vmap`: turns a function of one example into a function of a batch."""
 
 import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -275,7 +276,16 @@ class _Mapping:
             if index in program.in_step and out_axes[output] is not None:
                 new = np.maximum(target, np.max(new, axis=0, initial=0))
             overwrite(target, new)
-        return program.result(outputs)
+        return replace(program, out_leaves=tuple(self._as_stacked(program, out_axes))).result(outputs)
+
+    @staticmethod
+    def _as_stacked(program: Program, out_axes: Sequence[BatchAxis]) -> Iterator[ArrayOutput | Static]:
+        """The leaves of the result, where stacked examples can be written to, as those of ``np.stack`` can."""
+        for leaf in program.out_leaves:
+            if isinstance(leaf, ArrayOutput) and out_axes[leaf.index] is not None:
+                yield replace(leaf, is_read_only=False)
+            else:
+                yield leaf
 
     def _out_axes(self) -> list[BatchAxis]:
         """The batch axis of each output of the graph."""

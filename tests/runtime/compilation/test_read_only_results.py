@@ -88,9 +88,9 @@ def test_a_compiled_result_has_the_flag(function: Callable[[Any], Any], backend:
         tm.compile(flagged, backend=backend)(X)[0] = 1.0
 
 
-def test_batches_and_derivatives_keep_the_flag() -> None:
-    for batched in (tm.vmap(flagged), tm.compile(tm.vmap(flagged))):
-        assert not batched(X[None]).flags.writeable
+def test_derivatives_keep_the_flag_and_batches_are_new_arrays() -> None:
+    for batched in (tm.vmap(flagged), tm.compile(tm.vmap(flagged)), tm.vmap(np.diag)):
+        assert batched(np.stack([X, X])).flags.writeable
     assert not tm.vjp(flagged, X)[0].flags.writeable
     assert tm.vjp(made_writeable_again, X)[0].flags.writeable
     gradient = tm.compile(tm.grad(lambda x: flagged(x).sum()))(X)
@@ -98,6 +98,41 @@ def test_batches_and_derivatives_keep_the_flag() -> None:
     np.testing.assert_array_equal(gradient, [2.0, 2.0])
 
 
-def test_a_view_that_numpy_makes_read_only_is_a_writeable_result() -> None:
-    result = tm.compile(lambda x: np.diagonal(np.outer(x, x)))(X)
-    assert result.flags.writeable
+VIEWS: dict[str, Callable[[Any], Any]] = {
+    "broadcast_to": lambda x: np.broadcast_to(x, (2, *x.shape)),
+    "broadcast_to of the same shape": lambda x: np.broadcast_to(x, x.shape),
+    "row of broadcast_to": lambda x: np.broadcast_to(x, (2, *x.shape))[0],
+    "squeeze": lambda x: np.squeeze(np.broadcast_to(x, (1, *x.shape))),
+    "copy": lambda x: np.broadcast_to(x, (2, *x.shape)).copy(),
+    "diagonal": lambda x: np.diagonal(np.outer(x, x)),
+    "method": lambda x: np.outer(x, x).diagonal(),
+    "diag": lambda x: np.diag(np.outer(x, x)),
+    "diag of a vector": lambda x: np.diag(x),  # noqa: PLW0108
+    "linalg": lambda x: np.linalg.diagonal(np.outer(x, x)),
+    "windows": lambda x: np.lib.stride_tricks.sliding_window_view(x, 2),
+    "sum of windows": lambda x: np.lib.stride_tricks.sliding_window_view(x, 2).sum(-1),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_that_numpy_makes_read_only_is_a_read_only_result(name: str) -> None:
+    function = VIEWS[name]
+    compiled = tm.compile(function, backend="numpy")
+    for _ in range(2):
+        assert flags_of(compiled(X)) == flags_of(function(X))
+    assert tm.jvp(function, (X,), (X,))[0].flags.writeable == function(X).flags.writeable
+    if not function(X).flags.writeable:
+        with pytest.raises(ValueError, match="read-only"):
+            compiled(X)[...] = 1.0
+
+
+def test_an_argument_may_be_made_read_only() -> None:
+    def function(x: Any) -> Any:
+        x.setflags(write=False)
+        return x * 2
+
+    compiled = tm.compile(function, backend="numpy", on_recompile="ignore")
+    for _ in range(2):
+        x = X.copy()
+        np.testing.assert_array_equal(compiled(x), 2 * X)
+        assert not x.flags.writeable
