@@ -36,6 +36,7 @@ from .linalg import (
     least_squares,
     linear_systems,
     matrix_exponential,
+    matrix_functions,
     polar,
     spectral,
 )
@@ -78,6 +79,7 @@ FAMILIES = (
     linear_systems,
     loss,
     matrix_exponential,
+    matrix_functions,
     normalization,
     polar,
     powers,

@@ -120,7 +120,53 @@ MATRICES: dict[str, Case] = {
     "block_diag": (lambda a: scipy.linalg.block_diag(a, M[:2], 3.0), M),
     "khatri_rao": (lambda a: scipy.linalg.khatri_rao(a, M), M),
 }
-TABLES = {"stats": STATISTICS, "signal": SIGNALS, "linalg": MATRICES}
+D = M + 2 * np.eye(4)
+BANDS = np.array([[0.3, 1, 1, 1], [4, 5, 6, 7]])
+COLUMN = np.array([4.0, 1.0, 0.5, 0.2])
+STRUCTURED: dict[str, Case] = {
+    "sqrtm": (lambda a: scipy.linalg.sqrtm(a @ a.T), D),
+    "logm": (scipy.linalg.logm, D),
+    "fractional_matrix_power": (lambda a: scipy.linalg.fractional_matrix_power(a, 0.3), D),
+    "signm": (lambda a: scipy.linalg.signm(a - 2 * np.eye(4)), np.diag([1.0, 3, 4, -1]) + M / 9),
+    "sinm": (scipy.linalg.sinm, M),
+    "coshm": (scipy.linalg.coshm, M),
+    "expm_frechet": (lambda a: scipy.linalg.expm_frechet(a, M)[1], M),
+    "solve_sylvester": (lambda a: scipy.linalg.solve_sylvester(a, D, M), D),
+    "solve_continuous_lyapunov": (lambda a: scipy.linalg.solve_continuous_lyapunov(a, M), D),
+    "solve_discrete_lyapunov": (lambda a: scipy.linalg.solve_discrete_lyapunov(a / 9, M), D),
+    "solve_discrete_lyapunov, bilinear": (
+        lambda a: scipy.linalg.solve_discrete_lyapunov(a / 9, M, method="bilinear"),
+        D,
+    ),
+    "lu_factor": (lambda a: scipy.linalg.lu_factor(a)[0], IMAGE[:4, :4]),
+    "lu_solve": (lambda a: scipy.linalg.lu_solve(scipy.linalg.lu_factor(a), ONES), IMAGE[:4, :4]),
+    "lu_solve, transposed": (
+        lambda a: scipy.linalg.lu_solve(scipy.linalg.lu_factor(a), ONES, trans=1),
+        IMAGE[:4, :4],
+    ),
+    "lu_solve, factored outside": (
+        lambda b: scipy.linalg.lu_solve(scipy.linalg.lu_factor(IMAGE[:4, :4]), b),
+        COLUMN,
+    ),
+    "solveh_banded": (lambda ab: scipy.linalg.solveh_banded(ab, COLUMN), BANDS),
+    "solveh_banded, lower": (lambda ab: scipy.linalg.solveh_banded(ab[::-1], COLUMN, lower=True), BANDS),
+    "cholesky_banded": (scipy.linalg.cholesky_banded, BANDS),
+    "cholesky_banded, lower": (lambda ab: scipy.linalg.cholesky_banded(ab[::-1], lower=True), BANDS),
+    "cho_solve_banded": (
+        lambda b: scipy.linalg.cho_solve_banded((scipy.linalg.cholesky_banded(BANDS), False), b),
+        COLUMN,
+    ),
+    "eigh_tridiagonal": (lambda d: scipy.linalg.eigh_tridiagonal(d, np.ones(3))[0], np.array([1.0, 3, 2, 7])),
+    "eig_banded": (lambda ab: scipy.linalg.eig_banded(ab)[0], BANDS),
+    "eigh, generalized": (lambda a: scipy.linalg.eigh(a, D)[0], M),
+    "eigh, generalized, vectors": (lambda a: np.abs(scipy.linalg.eigh(a, D, lower=False)[1]), M),
+    "circulant": (scipy.linalg.circulant, COLUMN),
+    "hankel": (scipy.linalg.hankel, COLUMN),
+    "hankel, with a row": (lambda c: scipy.linalg.hankel(c, c[:3] ** 2), COLUMN),
+    "solve_toeplitz": (lambda c: scipy.linalg.solve_toeplitz(c, ONES), COLUMN),
+    "matmul_toeplitz": (lambda c: scipy.linalg.matmul_toeplitz((c, c), ONES), COLUMN),
+}
+TABLES = {"structured": STRUCTURED, "stats": STATISTICS, "signal": SIGNALS, "linalg": MATRICES}
 CASES = [
     pytest.param(*case, id=f"{table}: {name}") for table in TABLES for name, case in TABLES[table].items()
 ]
@@ -299,6 +345,43 @@ def test_a_missing_number_makes_its_own_column_missing(function: Callable[[Any],
     x = np.abs(IMAGE)
     x[2, 3] = np.nan
     np.testing.assert_allclose(tm.compile(function, backend="numpy")(x), function(x), rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["sqrtm", "logm", "signm", "expm"])
+@pytest.mark.filterwarnings("ignore:logm result may be inaccurate")
+def test_functions_of_matrices_have_scipys_dtypes(name: str) -> None:
+    function = getattr(scipy.linalg, name)
+    for dtype in ("f4", "c8", "c16"):
+        found, wanted = (
+            tm.compile(function, backend="numpy")(D.astype(dtype)),
+            function(D.astype(dtype)),
+        )
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_pivots_are_lapacks() -> None:
+    a = RNG.normal(size=(7, 7))
+    packed, pivots = tm.compile(lambda a: scipy.linalg.lu_factor(a), backend="numpy")(a)  # noqa: PLW0108
+    wanted, exchanged = scipy.linalg.lu_factor(a)
+    np.testing.assert_allclose(packed, wanted, rtol=1e-12)
+    np.testing.assert_array_equal(pivots, exchanged)
+    assert pivots.dtype == exchanged.dtype
+
+
+def test_a_complex_root_of_a_real_matrix_is_an_error() -> None:
+    root = tm.compile(lambda a: scipy.linalg.sqrtm(a), backend="numpy")  # noqa: PLW0108
+    with pytest.raises(np.linalg.LinAlgError, match="Convert the matrix to complex numbers"):
+        root(-M)
+    np.testing.assert_allclose(root(-M + 0j), scipy.linalg.sqrtm(-M), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["sqrtm", "logm"])
+def test_second_derivatives_of_functions_of_matrices(name: str) -> None:
+    function = getattr(scipy.linalg, name)
+    first = tm.grad(lambda a: np.sum(function(a) ** 2))
+    found = tm.grad(lambda a: np.sum(first(a) * M))(D)
+    np.testing.assert_allclose(found, slope(lambda a: first(a) * M, D, 1e-5), rtol=1e-5, atol=1e-6)
 
 
 def test_a_keyword_may_have_the_name_of_one_of_ours() -> None:

@@ -69,16 +69,32 @@ def cho_factor(a: Any, lower: bool = False) -> tuple[Any, bool]:
     return factor + (np.triu(a, 1) if lower else np.tril(a, -1)), lower
 
 
+def _in_its_metric(a: Any, b: Any, lower: bool) -> tuple[Any, Any]:
+    """The Hermitian matrix with the eigenvalues of a v = λ b v, and the factor L of b = L Lᴴ, where its vectors are Lᴴ
+    v."""
+    whole = _mirrored(a, lower, is_hermitian=True)
+    factor = np.linalg.cholesky(_mirrored(b, lower, is_hermitian=True))
+    half = beyond_numpy.solve_triangular(factor, whole, lower=True)
+    turned = np.conj(np.swapaxes(half, -1, -2))
+    return beyond_numpy.solve_triangular(factor, turned, lower=True), factor
+
+
 @stands_in_for("linalg.eigh")
-def eigh(a: Any, *, lower: bool = True, eigvals_only: bool = False) -> Any:
+def eigh(a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = False) -> Any:
     if eigvals_only:
-        return eigvalsh(a, lower=lower)
-    return tuple(np.linalg.eigh(a, "L" if lower else "U"))
+        return eigvalsh(a, b, lower=lower)
+    if b is None:
+        return tuple(np.linalg.eigh(a, "L" if lower else "U"))
+    matrix, factor = _in_its_metric(a, b, lower)
+    values, vectors = np.linalg.eigh(matrix)
+    return values, beyond_numpy.solve_triangular(factor, vectors, 2, lower=True)
 
 
 @stands_in_for("linalg.eigvalsh")
-def eigvalsh(a: Any, *, lower: bool = True) -> Any:
-    return np.linalg.eigvalsh(a, "L" if lower else "U")
+def eigvalsh(a: Any, b: Any = None, *, lower: bool = True) -> Any:
+    if b is None:
+        return np.linalg.eigvalsh(a, "L" if lower else "U")
+    return np.linalg.eigvalsh(_in_its_metric(a, b, lower)[0])
 
 
 @stands_in_for("linalg.eigvals")
@@ -86,6 +102,13 @@ def eigvals(a: Any) -> Any:
     """Complex, also if all are real."""
     found = np.linalg.eigvals(a)
     return found + 0j
+
+
+@stands_in_for("linalg.eig")
+def eig(a: Any) -> Any:
+    """Vectors are complex, too, also if all are real."""
+    values, vectors = np.linalg.eig(a)
+    return values + 0j, vectors + 0j
 
 
 @stands_in_for("linalg.svd")
