@@ -97,7 +97,10 @@ def _library_of(kind: Any) -> str | None:
 
 
 def _is_on_host(x: Any) -> bool:
-    return bool(x.__dlpack_device__()[0] == _HOST) if hasattr(x, "__dlpack_device__") else False
+    try:
+        return bool(x.__dlpack_device__()[0] == _HOST)
+    except (AttributeError, ValueError):  # tensors without memory have a device that DLPack does not know
+        return False
 
 
 # ---- torch -------------------------------------------------------------------------------------------------
@@ -145,7 +148,20 @@ def _from_jax(x: Any, path: Callable[[], str]) -> Any:
 
 
 def _to_jax(x: Any) -> Any:
-    return sys.modules["jax"].numpy.asarray(x)
+    """An array of JAX, which has no 64 bits unless it is told so: floats are rounded.
+
+    Raises:
+        ForeignArrayError: integers do not fit 32 bits.
+    """
+    found = sys.modules["jax"].numpy.asarray(x)
+    if x.dtype.kind in "iu" and found.dtype != x.dtype and x.size:
+        limits = np.iinfo(found.dtype)
+        if not (limits.min <= x.min() and x.max() <= limits.max):
+            raise ForeignArrayError(
+                f"the result holds integers from {x.min()} to {x.max()}, which do not fit JAX's {found.dtype}: call "
+                'jax.config.update("jax_enable_x64", True) first, or pass NumPy arrays, np.asarray(x)'
+            )
+    return found
 
 
 _TO_NUMPY: Final = {"torch": _from_torch, "jax": _from_jax}

@@ -4,7 +4,7 @@ Each index of rows becomes `LabelsOfCall`, so that it is known which arguments h
 labels of the call.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ import optree
 
 from ..labelled.classes import as_labelled, is_labelled
 from ..labelled.frame import Frame
-from ..labelled.labels import KnownLabels, LabelsOfCall, are_same
+from ..labelled.labels import ASKED, KnownLabels, LabelsOfCall, are_same
 from ..labelled.pandas_objects import build_frame, build_series
 from ..labelled.series import Series
 from ..nesting import named, refuse_deep_nesting
@@ -34,7 +34,9 @@ class Indices:
         columns = None
         if isinstance(x, Series):
             columns = next((labels for labels in self._columns if are_same(labels, rows)), None)
-        labels = LabelsOfCall(self._number(rows.index), columns=columns)
+        number = self._number(rows.index)
+        like = next(n for n, known in enumerate(self.known) if rows.index.equals(known))
+        labels = LabelsOfCall(number, like, columns=columns)
         return type(x)(x.arrays, replace(x.form, rows=labels))
 
     def _number(self, index: Any) -> int:
@@ -81,6 +83,23 @@ def detached(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, I
         return None
     given, more = optree.tree_unflatten(tree, leaves)
     return given, more, indices
+
+
+def for_all_labels(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], indices: Indices
+) -> tuple[Any] | None:
+    """The result of a compiled function with its labels, for arguments without them; None if it looks at labels."""
+    asked: list[str] = []
+    asking = ASKED.set(asked)
+    try:
+        result = function(*args, **kwargs)
+    except Exception:
+        if asked:
+            return None
+        raise
+    finally:
+        ASKED.reset(asking)
+    return None if asked else (attached(result, indices),)
 
 
 def attached(result: Any, indices: Indices) -> Any:

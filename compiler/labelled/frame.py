@@ -11,8 +11,8 @@ from ..callers.user_code import user_location
 from ..errors import ArgumentTypeError, DTypeError, ShapeError, UnsupportedAttributeError
 from .labelled_array import Labelled, as_array, as_operand, check_length, common_labels
 from .labels import KnownLabels, Labels
-from .reductions import REDUCTIONS
-from .series import RowsByNumber, Series, SeriesForm, chosen_from, cumulative_sum, index_of
+from .reductions import CUMULATIVE, REDUCTIONS
+from .series import RowsByNumber, Series, SeriesForm, chosen_from, index_of
 
 Places: TypeAlias = tuple[tuple[int, int], ...]
 """For each column, the number of the array that holds it, and its place there."""
@@ -154,7 +154,7 @@ class Frame(Labelled):
             else:
                 made = np.full_like(self.column(0), made, dtype=np.result_type(made))
             series[name] = Series((made,), SeriesForm(self.form.rows, name))
-        return of_columns(series, self.form.rows)
+        return of_columns(series, self.form.rows, self._numbers().assign(**dict.fromkeys(columns, 0)).columns)
 
     # ---- rows ----------------------------------------------------------------------------------------------
 
@@ -177,13 +177,13 @@ class Frame(Labelled):
     def mapped(self, function: Callable[[Any], Any]) -> "Frame":
         return Frame(tuple(map(function, self.arrays)), self.form)
 
-    def cumsum(self, axis: Any = 0, dtype: None = None, out: None = None) -> "Frame":
+    def accumulated(self, name: str, axis: Any, skipna: bool) -> "Frame":
         if axis not in (0, "index", None):
             raise UnsupportedAttributeError(
-                "cumsum along the columns of a DataFrame cannot be traced: use np.cumsum(df.to_numpy(), axis=1)",
+                f"{name} along the columns of a DataFrame cannot be traced: use np.{name}(df.to_numpy(), axis=1)",
                 user_location(),
             )
-        return self.mapped(cumulative_sum)
+        return self.mapped(lambda x: CUMULATIVE[name](x, skipna))
 
     def combined(
         self, function: Callable[[Any, Any], Any], other: Any, *, is_first: bool = True, by_rows: bool = False
@@ -234,7 +234,14 @@ class Frame(Labelled):
                 "np.where(mask, df.to_numpy(), other)",
                 user_location(),
             )
-        return self.combined(chosen_from(other), as_operand(cond))
+        cond = as_operand(cond)
+        if not isinstance(cond, Frame) and np.shape(cond) != self.shape:
+            raise ShapeError(
+                f"where of a DataFrame of shape {self.shape} has a condition of shape {np.shape(cond)}: pass a "
+                "DataFrame or an array of the same shape",
+                user_location(),
+            )
+        return self.combined(chosen_from(other), cond)
 
     def mask(self, cond: Any, other: Any = np.nan) -> Any:
         return self.where(~as_operand(cond), other)
@@ -270,10 +277,11 @@ class Frame(Labelled):
         return Series((found,), SeriesForm(self.form.columns))
 
 
-def of_columns(series: dict[Hashable, Series], rows: Labels) -> Frame:
-    """A DataFrame of these columns."""
+def of_columns(series: dict[Hashable, Series], rows: Labels, columns: Any = None) -> Frame:
+    """A DataFrame of these columns, with their names or these labels."""
     arrays, places = joined([one.values for one in series.values()])
-    columns = sys.modules["pandas"].Index(list(series))
+    if columns is None:
+        columns = sys.modules["pandas"].Index(list(series))
     return Frame(arrays, FrameForm(rows, KnownLabels(columns), places))
 
 

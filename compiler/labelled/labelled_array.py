@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Callable
+from inspect import signature
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy as np
 from ..callers.user_code import user_location
 from ..errors import ArgumentTypeError, ArgumentValueError, ShapeError, UnsupportedAttributeError
 from .classes import as_labelled, is_labelled
-from .labels import KnownLabels, Labels, are_same
+from .labels import KnownLabels, Labels, are_same, note_asked
+from .operators import COMPARISONS, METHODS, OPERATORS, as_python_number
 from .reductions import REDUCTIONS
 
 
@@ -60,6 +62,10 @@ class Labelled:
         """A reduction of `REDUCTIONS`."""
         raise NotImplementedError
 
+    def accumulated(self, name: str, axis: Any, skipna: bool) -> Any:
+        """A function of `CUMULATIVE`, along the rows."""
+        raise NotImplementedError
+
     # ---- as arrays ---------------------------------------------------------------------------------------
 
     @property
@@ -81,6 +87,10 @@ class Labelled:
         """All elements as one array."""
         found = self.values if dtype is None else self.values.astype(dtype)
         return found.copy() if copy else found
+
+    def __traced_elements__(self) -> Any:
+        """What ``np.asarray`` and functions like it take."""
+        return self.values
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.asarray(self.values, dtype)
@@ -119,11 +129,39 @@ class Labelled:
         """NumPy calls the method of that name, if pandas has one; other functions get arrays."""
         name = _METHODS.get(function)
         if name is not None and args and args[0] is self:
-            defaults: dict[str, Any] = {"axis": None} if name in REDUCTIONS and len(args) == 1 else {}
-            if name in ("var", "std"):
-                defaults["ddof"] = 0
-            return getattr(self, name)(*args[1:], **defaults | kwargs)
+            return getattr(self, name)(**self._given(function, name, args, kwargs))
+        if function in _OF_POSITIONS and args and args[0] is self and self._skips_nan:
+            raise ArgumentTypeError(
+                f"np.{function.__name__} of a {self.kind} skips NaN: use np.nan{function.__name__}(x.to_numpy()), or "
+                f"np.{function.__name__}(x.to_numpy())",
+                user_location(),
+            )
         return function(*_as_arrays(args), **{key: _as_arrays(x) for key, x in kwargs.items()})
+
+    @property
+    def _skips_nan(self) -> bool:
+        return self.ndim == 1 and self.values.dtype.kind in "fc"
+
+    def _given(self, function: Any, name: str, args: Any, kwargs: Any) -> dict[str, Any]:
+        """The arguments of a method for those of the function of NumPy, which reduces all without an axis."""
+        first, *_ = parameters = signature(function).parameters
+        given = signature(function).bind(*args, **kwargs).arguments
+        given = {
+            _RENAMED.get(key, key): x
+            for key, x in given.items()
+            if key != first and x is not None and x is not parameters[key].default
+        }
+        if name in REDUCTIONS:
+            given.setdefault("axis", None)
+        if name in ("var", "std"):
+            given.setdefault("ddof", 0)
+        others = given.keys() - {"axis", "ddof", "decimals", "lower", "upper"}
+        if others:
+            raise ArgumentTypeError(
+                f"np.{function.__name__} of a {self.kind} takes no {', '.join(sorted(others))}: use x.to_numpy()",
+                user_location(),
+            )
+        return given
 
     def __bool__(self) -> bool:
         raise ArgumentValueError(
@@ -147,20 +185,30 @@ class Labelled:
     def __invert__(self) -> Any:
         return self.mapped(operator.invert)
 
-    def round(self, decimals: int = 0, out: None = None) -> Any:
-        return self.mapped(lambda x: np.round(x, decimals))
+    def round(self, decimals: int = 0) -> Any:
+        return self.mapped(lambda x: np.round(x, decimals) if x.dtype.kind != "b" else x)
 
-    def clip(self, lower: Any = None, upper: Any = None, out: None = None, axis: Any = None) -> Any:
-        found = self
-        if lower is not None:
-            found = found.combined(np.maximum, as_operand(lower))
-        return found if upper is None else found.combined(np.minimum, as_operand(upper))
+    __round__ = round
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def clip(self, lower: Any = None, upper: Any = None, *, axis: Any = None) -> Any:
+        """The elements between two bounds. A bound that is NaN bounds nothing."""
+        found, by_rows = self, axis in (0, "index")
+        for bound, is_beyond in ((lower, operator.lt), (upper, operator.gt)):
+            is_nan = isinstance(bound, float) and np.isnan(bound)
+            if bound is not None and not is_nan:
+                found = found.combined(_bounded(is_beyond), as_operand(bound), by_rows=by_rows)
+        return found
 
     def isna(self) -> Any:
         return self.mapped(lambda x: np.isnan(x) if x.dtype.kind in "fc" else np.zeros_like(x, bool))
 
     def notna(self) -> Any:
         return ~self.isna()
+
+    isnull, notnull = isna, notna
 
     def fillna(self, value: Any) -> Any:
         return self.combined(
@@ -183,6 +231,12 @@ class Labelled:
         return function(self, *args, **kwargs)
 
     # ---- reductions and products -------------------------------------------------------------------------
+
+    def cumsum(self, axis: Any = 0, skipna: bool = True) -> Any:
+        return self.accumulated("cumsum", axis, skipna)
+
+    def cumprod(self, axis: Any = 0, skipna: bool = True) -> Any:
+        return self.accumulated("cumprod", axis, skipna)
 
     def dot(self, other: Any) -> Any:
         return self.__matmul__(other)
@@ -245,6 +299,7 @@ def common_labels(what: str, one: Labels, other: Labels) -> Labels:
     if isinstance(one, KnownLabels) and isinstance(other, KnownLabels):
         problem = f"the {what} differ, {one} and {other}, and pandas would align them"
     else:
+        note_asked(what)
         problem = (
             f"the {what} of two objects need not be the same, and pandas would align them if they are not"
         )
@@ -263,89 +318,95 @@ def check_length(kind: str, x: Any, expected: Any) -> None:
         )
 
 
-def _checked(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Floor division and remainder; pandas changes the dtype of integers where a divisor is 0."""
+def _bounded(is_beyond: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda x, bound: np.where(is_beyond(x, bound), bound, x)
 
-    def divided(x: Any, y: Any) -> Any:
-        is_nonzero = isinstance(y, int | float) and y != 0
-        kinds = {
-            np.asarray(one).dtype.kind if isinstance(one, int | float | bool) else one.dtype.kind
-            for one in (x, y)
-        }
-        if not is_nonzero and kinds <= set("iub"):
-            raise ArgumentTypeError(
-                "the dtype of // and % of integers depends in pandas on whether a divisor is 0: convert to floats "
-                'first, x.astype("float64")',
-                user_location(),
-            )
-        return function(x, y)
-
-    return divided
-
-
-_OPERATORS: Final[dict[str, Callable[[Any, Any], Any]]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "truediv": operator.truediv,
-    "floordiv": _checked(operator.floordiv),
-    "mod": _checked(operator.mod),
-    "pow": operator.pow,
-    "and": operator.and_,
-    "or": operator.or_,
-    "xor": operator.xor,
-}
-_COMPARISONS: Final = {"eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt,
-                       "ge": operator.ge}  # fmt: skip
-_NAMED: Final = {
-    "div": "truediv",
-    **{name: name for name in (*_OPERATORS, *_COMPARISONS) if name not in ("and", "or", "xor")},
-}
 
 _METHODS: Final[dict[Any, str]] = {
     **{
         getattr(np, name): name
-        for name in ("sum", "prod", "mean", "var", "std", "min", "max", "round", "clip")
+        for name in (
+            "sum",
+            "prod",
+            "mean",
+            "var",
+            "std",
+            "min",
+            "max",
+            "any",
+            "all",
+            "cumsum",
+            "cumprod",
+            "round",
+        )
     },
-    np.cumsum: "cumsum",
+    np.amin: "min",
+    np.amax: "max",
+    np.clip: "clip",
 }
 """The functions of NumPy that call a method of pandas. Without an axis they reduce all, as it does with None."""
+_OF_POSITIONS: Final = (np.argmax, np.argmin)
+"""Those whose method skips NaN, and raises an exception if there is nothing else."""
+_RENAMED: Final = {"a_min": "lower", "a_max": "upper", "min": "lower", "max": "upper"}
 
 
 def _install_operators() -> None:
-    for name, function in (_OPERATORS | _COMPARISONS).items():
+    for name, function in (OPERATORS | COMPARISONS).items():
 
         def operate(self: Labelled, other: Any, function: Any = function) -> Any:
-            return self.combined(function, as_operand(other))
+            return self.combined(function, as_python_number(as_operand(other)))
 
         def reflected(self: Labelled, other: Any, function: Any = function) -> Any:
-            return self.combined(function, as_operand(other), is_first=False)
+            return self.combined(function, as_python_number(as_operand(other)), is_first=False)
 
         setattr(Labelled, f"__{name}__", operate)
-        if name in _OPERATORS:
+        if name in OPERATORS:
             setattr(Labelled, f"__r{name}__", reflected)
-    for name, of in _NAMED.items():
-        function = (_OPERATORS | _COMPARISONS)[of]
-
-        def method(self: Labelled, other: Any, axis: Any = "columns", *, function: Any = function) -> Any:
-            return self.combined(function, as_operand(other), by_rows=axis in (0, "index"))
-
-        setattr(Labelled, name, method)
+    for name, of in METHODS.items():
+        setattr(Labelled, name, _method(name, (OPERATORS | COMPARISONS)[of], is_first=True))
+        if of in OPERATORS and name not in ("divide", "multiply", "subtract"):
+            setattr(Labelled, f"r{name}", _method(f"r{name}", OPERATORS[of], is_first=False))
     for name in REDUCTIONS:
+        setattr(Labelled, name, _reduction(name))
 
-        def reduce(
-            self: Labelled,
-            axis: Any = 0,
-            dtype: None = None,
-            out: None = None,
-            *,
-            skipna: bool = True,
-            ddof: int = 1,
-            name: str = name,
-        ) -> Any:
-            return self.reduced(name, axis, skipna, ddof)
 
-        setattr(Labelled, name, reduce)
+def _method(name: str, function: Callable[[Any, Any], Any], *, is_first: bool) -> Callable[..., Any]:
+    def method(
+        self: Labelled, other: Any, axis: Any = "columns", *, level: Any = None, fill_value: Any = None
+    ) -> Any:
+        if level is not None or fill_value is not None:
+            raise UnsupportedAttributeError(
+                f"level and fill_value of {name} cannot be traced: use x.fillna(…) before it", user_location()
+            )
+        other = as_python_number(as_operand(other))
+        return self.combined(function, other, is_first=is_first, by_rows=axis in (0, "index"))
+
+    return method
+
+
+def _reduction(name: str) -> Callable[..., Any]:
+    """A method with pandas' parameters. All columns are numbers, so that `numeric_only` makes no difference."""
+
+    def reduce(
+        self: Labelled, axis: Any = 0, skipna: bool = True, *, numeric_only: bool = False, min_count: int = 0
+    ) -> Any:
+        if min_count:
+            raise UnsupportedAttributeError(
+                f"min_count of {name} cannot be traced: use np.where(x.count() >= n, x.{name}(), np.nan)",
+                user_location(),
+            )
+        return self.reduced(name, axis, skipna, 1)
+
+    def spread(
+        self: Labelled, axis: Any = 0, skipna: bool = True, ddof: int = 1, *, numeric_only: bool = False
+    ) -> Any:
+        return self.reduced(name, axis, skipna, ddof)
+
+    def count(self: Labelled, axis: Any = 0, numeric_only: bool = False) -> Any:
+        return self.reduced(name, axis, True, 1)
+
+    made: dict[str, Callable[..., Any]] = {"var": spread, "std": spread, "count": count}
+    return made.get(name, reduce)
 
 
 _install_operators()

@@ -1,6 +1,7 @@
 """The labels of rows and columns: an index of pandas, or one that is known only when a compiled function is called."""
 
 from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -34,7 +35,9 @@ class LabelsOfCall:
     """One of the indices of a call. A compiled function does not look at them, so that one program serves all."""
 
     number: int
-    """Equal indices of a call have the same number."""
+    """Indices of a call with the same labels, names and dtypes have the same number."""
+    like: int
+    """Those with the same labels, which pandas does not align, have the same here."""
     parts: tuple[tuple[int | None, int | None, int | None], ...] = ()
     """The slices that were taken from it, one after the other."""
     columns: KnownLabels | None = None
@@ -56,6 +59,15 @@ class LabelsOfCall:
 
 Labels: TypeAlias = KnownLabels | LabelsOfCall
 
+ASKED: "ContextVar[list[str] | None]" = ContextVar("asked", default=None)
+"""What a compiled function has asked about labels of the call, which are then part of the variant."""
+
+
+def note_asked(question: str) -> None:
+    """Note that a function looks at labels of the call."""
+    if (asked := ASKED.get()) is not None:
+        asked.append(question)
+
 
 def are_same(one: Labels, other: Labels) -> bool:
     """Whether pandas would not align them."""
@@ -64,4 +76,4 @@ def are_same(one: Labels, other: Labels) -> bool:
     for labels, more in ((one, other), (other, one)):
         if isinstance(labels, LabelsOfCall) and isinstance(more, KnownLabels):
             return labels.columns is not None and are_same(labels.columns, more)
-    return (one.number, one.parts) == (other.number, other.parts)  # type: ignore[union-attr]
+    return (one.like, one.parts) == (other.like, other.parts)  # type: ignore[union-attr]

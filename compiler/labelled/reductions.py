@@ -23,9 +23,12 @@ def _mean(x: Any, axis: int | None, skipna: bool, ddof: int) -> Any:
 def _var(x: Any, axis: int | None, skipna: bool, ddof: int) -> Any:
     x = _in_floats(x)
     mean = _mean(x, axis, skipna, 0)
-    distance = _without_nan(x - (mean if axis is None else np.expand_dims(mean, axis)), 0, skipna)
+    distance: Any = x - (mean if axis is None else np.expand_dims(mean, axis))
+    if skipna:  # the mean may be NaN where an element is not, beside one that is infinite
+        distance = np.where(np.isnan(x), np.asarray(0, x.dtype), distance)
+    squares = distance * distance if x.dtype.kind == "f" else distance.real**2 + distance.imag**2
     count = _count(x, axis, skipna, 0)
-    return _divided(np.sum(distance * distance, axis=axis), count - ddof)
+    return _divided(np.sum(squares, axis=axis), count - ddof)
 
 
 def _std(x: Any, axis: int | None, skipna: bool, ddof: int) -> Any:
@@ -43,6 +46,14 @@ def _max(x: Any, axis: int | None, skipna: bool, ddof: int) -> Any:
 def _count(x: Any, axis: int | None, skipna: bool, ddof: int) -> Any:
     is_counted = ~np.isnan(x) if skipna and _has_nan(x) else np.ones_like(x, bool)
     return np.sum(is_counted, axis=axis)
+
+
+def _any(x: Any, axis: int | None, skipna: bool, ddof: int) -> Any:
+    return np.any(_without_nan(x, 0, skipna), axis=axis)
+
+
+def _all(x: Any, axis: int | None, skipna: bool, ddof: int) -> Any:
+    return np.all(x, axis=axis)  # NaN counts as true, as 1 does
 
 
 def _extreme(function: Any, beyond: float, x: Any, axis: int | None, skipna: bool) -> Any:
@@ -80,5 +91,19 @@ REDUCTIONS: Final[dict[str, Callable[[Any, int | None, bool, int], Any]]] = {
     "min": _min,
     "max": _max,
     "count": _count,
+    "any": _any,
+    "all": _all,
 }
 """By the names of the methods: functions of an array, the axis or None for all, whether NaN is skipped, and `ddof`."""
+
+
+def _cumulative(function: Any, fill: float) -> Callable[[Any, bool], Any]:
+    def accumulate(x: Any, skipna: bool) -> Any:
+        found = function(_without_nan(x, fill, skipna), axis=0)
+        return np.where(np.isnan(x), x, found) if skipna and _has_nan(x) else found
+
+    return accumulate
+
+
+CUMULATIVE: Final = {"cumsum": _cumulative(np.cumsum, 0), "cumprod": _cumulative(np.cumprod, 1)}
+"""By the names of the methods: functions of an array, along its first axis, and whether NaN is skipped and kept."""

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..callers.user_code import user_location
-from ..errors import ConcretizationError, IndexTypeError
+from ..errors import ConcretizationError, DTypeError, IndexTypeError
 from .labelled_array import Labelled, as_array, as_operand, check_length, common_labels
-from .labels import KnownLabels, Labels
-from .reductions import REDUCTIONS
+from .labels import KnownLabels, Labels, note_asked
+from .operators import as_python_number
+from .reductions import CUMULATIVE, REDUCTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,24 +57,21 @@ class Series(Labelled):
     def rename(self, name: Hashable) -> "Series":
         return self.of(self.values, name=name)
 
-    def cumsum(self, axis: Any = 0, dtype: None = None, out: None = None) -> "Series":
-        return self.mapped(cumulative_sum)
+    def accumulated(self, name: str, axis: Any, skipna: bool) -> "Series":
+        return self.mapped(lambda x: CUMULATIVE[name](x, skipna))
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.values)
+        """Python's own numbers, as in pandas, which do not wrap around."""
+        return map(as_python_number, self.values)
 
     def __getitem__(self, key: Any) -> Any:
-        rows = self.form.rows
-        if isinstance(rows, KnownLabels) and isinstance(key, Hashable) and not isinstance(key, slice):
-            place = rows.index.get_loc(key)
+        if isinstance(key, Hashable) and not isinstance(key, slice):
+            place = index_of(self.form.rows).get_loc(key)
             if isinstance(place, int):
                 return self.values[place]
         raise IndexTypeError(
-            f"s[{key!r}] of a Series needs labels, which are not known while a function is traced: use s.iloc[…] with "
-            "an int or a slice, or s.to_numpy()[…]"
-            if not isinstance(rows, KnownLabels)
-            else "s[…] of a Series takes one label in a function that is traced: use s.iloc[…] with an int or a slice, "
-            "or s.to_numpy()[…]",
+            "s[…] of a Series takes one label in a function that is traced: use s.iloc[…] with an int or a slice, or "
+            "s.to_numpy()[…]",
             user_location(),
         )
 
@@ -94,7 +92,7 @@ class Series(Labelled):
         rows, name = self.form.rows, self.name
         if isinstance(other, Series):
             rows = common_labels("indices", rows, other.form.rows)
-            name = name if name == other.name else None
+            name = name if name is other.name or name == other.name else None
             other = other.values
         elif isinstance(other, Labelled):
             return NotImplemented
@@ -150,17 +148,16 @@ def chosen_from(other: Any) -> Callable[[Any, Any], Any]:
     """A function of an array and a mask. A float without a fraction keeps integers integers."""
 
     def choose(x: Any, is_kept: Any) -> Any:
+        if x.dtype.kind == "b" and np.asarray(other).dtype.kind != "b":
+            raise DTypeError(
+                "where and mask of bools with numbers make objects in pandas: convert the bools first, "
+                'x.astype("float64")',
+                user_location(),
+            )
         is_int = isinstance(other, float) and x.dtype.kind in "iu" and other.is_integer()
         return np.where(is_kept, x, int(other) if is_int else other)
 
     return choose
-
-
-def cumulative_sum(x: Any) -> Any:
-    """Along the first axis; NaN counts as 0, and stays NaN."""
-    if x.dtype.kind not in "fc":
-        return np.cumsum(x, axis=0)
-    return np.where(np.isnan(x), x, np.cumsum(np.where(np.isnan(x), np.asarray(0, x.dtype), x), axis=0))
 
 
 def index_of(labels: Labels) -> Any:
@@ -171,6 +168,7 @@ def index_of(labels: Labels) -> Any:
     """
     if isinstance(labels, KnownLabels):
         return labels.index
+    note_asked("the index")
     raise ConcretizationError(
         "the index of an argument is not known in a compiled function, as one program serves all: pass what the "
         "function needs as an argument of its own, as in x.index.to_numpy()",

@@ -96,6 +96,8 @@ def _symbolic_value(x: Any, weak_dtype: DType | None) -> Value:
         return size_value(x, weak_dtype) if fits_64_bits(x) else as_value(operator.index(x), weak_dtype)
     if isinstance(x, SymbolicFact):
         return Constant(bool(x))
+    if (elements := getattr(type(x), "__traced_elements__", None)) is not None:
+        return as_value(elements(x))
     fix = ". Convert it outside of the function, np.asarray(x)" if hasattr(type(x), "__dlpack__") else ""
     raise ArgumentTypeError(
         f"expected an array, not {type(x).__name__}: {shown(x, 80)}{fix}", user_location()

@@ -91,6 +91,8 @@ class CompiledFunction:
         """The same function with some of these as sizes."""
         self._returns_changes = False
         """Whether the caller makes the changes of `WithChanges`."""
+        self._knows_labels = False
+        """Whether it looks at the labels of its arguments, so that these are part of the signature."""
         self._lock = reentrant_lock()
         self._entry: Callable[..., Any] = always_miss
         """The entry of the variant that ran last, which is tried first."""
@@ -110,15 +112,16 @@ class CompiledFunction:
                         result = MISS
                     if result is not MISS:
                         return result
-                if (found := host_arrays(args, kwargs)) is not None:
-                    given, more, leave = found
+                if (on_host := host_arrays(args, kwargs)) is not None:
+                    given, more, leave = on_host
                     return leave(self(*given, **more))
-                if has_labelled_classes():
-                    from ...compiler.arguments.detaching import attached, detached
+                if has_labelled_classes() and not self._knows_labels:
+                    from ...compiler.arguments.detaching import detached, for_all_labels
 
                     if (without := detached(args, kwargs)) is not None:
-                        given, more, indices = without
-                        return attached(self(*given, **more), indices)
+                        if (found := for_all_labels(self, *without)) is not None:
+                            return found[0]
+                        return self._call_with_labels(args, kwargs)
                 return self._call_general(args, kwargs)
             if current_builder() is not None and is_interrupted():
                 with not_recording():
@@ -153,6 +156,15 @@ class CompiledFunction:
         return portable_function(self._function, self.__qualname__)
 
     # ---- calling -------------------------------------------------------------------------------------
+
+    def _call_with_labels(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call whose labels are part of the signature, as in all calls from then on, unless it fails."""
+        self._knows_labels = True
+        try:
+            return self._call_general(args, kwargs)
+        except Exception:
+            self._knows_labels = False
+            raise
 
     def _call_general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         by_value = self._by_value
@@ -446,7 +458,9 @@ class CompiledFunction:
         >>> len(lowered.graph.calls), len(lowered.after("simplify").calls)
         (2, 1)
         """
-        if has_labelled_classes():
+        if (on_host := host_arrays(args, kwargs)) is not None:
+            args, kwargs, _ = on_host
+        if has_labelled_classes() and not self._knows_labels:
             from ...compiler.arguments.detaching import detached
 
             args, kwargs, *_ = detached(args, kwargs) or (args, kwargs)

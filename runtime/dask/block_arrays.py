@@ -1,8 +1,10 @@
 """`map_blocks` and `blockwise`: a function of blocks of Dask arrays, as one lazy Dask array."""
 
 from collections.abc import Callable, Sequence
+from inspect import signature
 from typing import Any
 
+from ...compiler.callers.function_names import describe
 from ...compiler.errors import BlockError, TransformTypeError
 from ..tracebacks import with_users_frames
 from .block_call import BlockCall
@@ -50,8 +52,10 @@ def map_blocks(
     most = max((x.ndim for x in args if isinstance(x, arrays.Array)), default=0)
     dropped = _axes(where, "drop_axis", drop_axis, most)
     out: list[int] = [axis for axis in range(most) if axis not in dropped]
-    for place, axis in enumerate(sorted([new_axis] if isinstance(new_axis, int) else new_axis)):
+    new = [new_axis] if isinstance(new_axis, int) else list(new_axis)
+    for place, axis in enumerate(sorted(_axes(where, "new_axis", new, len(out) + len(new), "result has"))):
         out.insert(axis, most + place)
+    _refuse_block_parameters(where, func, kwargs)
     indices = [tuple(range(most - x.ndim, most)) if isinstance(x, arrays.Array) else None for x in args]
     return _one_array(BlockCall(where, func, args, indices, kwargs), tuple(out))
 
@@ -81,7 +85,9 @@ def blockwise(func: Callable[..., Any], out_ind: Any, /, *args: Any, **kwargs: A
             f"blockwise needs arrays and their indices in turn, as in x, 'ij', w, None, not {len(args)} values"
         )
     indices = [None if index is None else tuple(index) for index in args[1::2]]
-    return _one_array(BlockCall("blockwise", func, args[::2], indices, kwargs), tuple(out_ind))
+    whole = [number for number, index in enumerate(indices) if index is None]
+    call = BlockCall("blockwise", func, args[::2], indices, kwargs, surely_whole=whole)
+    return _one_array(call, tuple(out_ind))
 
 
 def _one_array(call: BlockCall, out: Index) -> Any:
@@ -90,10 +96,26 @@ def _one_array(call: BlockCall, out: Index) -> Any:
     return traced.array(out)
 
 
-def _axes(where: str, name: str, axes: int | Sequence[int], ndim: int) -> list[int]:
+def _axes(
+    where: str, name: str, axes: int | Sequence[int], ndim: int, holder: str = "arrays have"
+) -> list[int]:
     """Axes counted from the front."""
     found = [axes] if isinstance(axes, int) else list(axes)
     for axis in found:
         if not -ndim <= axis < ndim:
-            raise BlockError(f"{where}: {name} is {axis}, and the arrays have {ndim} axes")
+            raise BlockError(f"{where}: {name} is {axis}, and the {holder} {ndim} axes")
     return [axis % ndim for axis in found]
+
+
+def _refuse_block_parameters(where: str, func: Any, kwargs: dict[str, Any]) -> None:
+    """`BlockError` if a function waits for what Dask passes by these names."""
+    try:
+        parameters = signature(func).parameters
+    except (TypeError, ValueError):  # it is written in C
+        return
+    for name in ("block_id", "block_info"):
+        if name in parameters and name not in kwargs:
+            raise BlockError(
+                f"{where}({describe(func)}): the function has a parameter {name}, which Dask passes, and one program"
+                " serves all blocks: pass an array with a number for each block, or use dask.array.map_blocks"
+            )

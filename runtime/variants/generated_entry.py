@@ -162,6 +162,8 @@ class CheckWriter:
         if tree.type in CONVERTERS:  # without its labels, as `detached` gives it
             kind, form = f"kind_{name}", f"form_{name}"
             placeholder = optree.tree_unflatten(tree, tree.num_leaves * [None])
+            if type(placeholder) is not tree.type:  # with its labels, on which the program depends
+                return False
             self.names[kind], self.names[form] = tree.type, placeholder.form
             self._miss_if(f"type({name}) is not {kind} or {name}.form != {form}")
             return all(self._visit(child, f"{name}.arrays[{i}]") for i, child in enumerate(tree.children()))

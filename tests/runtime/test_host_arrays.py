@@ -108,6 +108,9 @@ class TestTorch:
             assert found.shape == x.shape
             assert torch.equal(found, x * 2)
 
+    def test_the_stages_of_a_call_with_tensors(self, torch: Any) -> None:
+        assert "x: f32[2]" in str(tm.compile(double).lower(torch.ones(2)).graph)
+
     def test_tensors_that_cannot_come_in_name_the_fix(self, torch: Any) -> None:
         leaf = torch.ones(2, requires_grad=True)
         conjugated = torch.tensor([1j, 2.0]).conj()
@@ -147,6 +150,12 @@ class TestJax:
         x = jnp.array([1.0, 2.0], jnp.bfloat16)
         assert tm.compile(double)(x).dtype == ml_dtypes.bfloat16
         assert float(tm.compile(squares)(jnp.array([3.0]))) == 9
+
+    def test_integers_that_do_not_fit_are_an_error(self, jnp: Any) -> None:
+        x = jnp.array([1, 2])
+        assert jnp.array_equal(tm.compile(lambda x: x.astype(np.int64) * 1000)(x), x * 1000)
+        with pytest.raises(ForeignArrayError, match=r"do not fit JAX's int32.*jax_enable_x64"):
+            tm.compile(lambda x: x.astype(np.int64) * 2**40)(x)
 
     def test_an_array_is_read_only(self, jnp: Any) -> None:
         def write(x: Any) -> None:

@@ -11,7 +11,6 @@ import tracemill as tm
 from tracemill.compiler.errors import (
     ArgumentTypeError,
     ArgumentValueError,
-    ConcretizationError,
     DTypeError,
     IndexTypeError,
     ReadOnlyError,
@@ -102,8 +101,7 @@ REFUSED: Final[dict[str, tuple[Callable[[Any], Any], type[Exception], str]]] = {
     "groupby": (lambda d: d.groupby("a").sum(), UnsupportedAttributeError, r"x\.groupby of a DataFrame.*to_numpy"),
     "assignment": (lambda d: d.__setitem__("c", 1.0), ArgumentTypeError, r"df = df\.assign\(name=…\)"),
     "a mask": (lambda d: d[d["a"] > 1], ArgumentTypeError, r"select rows.*df\.where\(mask\)"),
-    "a label": (lambda d: d["a"]["x"], IndexTypeError, r"s\.iloc\[…\]"),
-    "the index": (lambda d: d.index.to_numpy(), ConcretizationError, r"x\.index\.to_numpy\(\)"),
+    "labels": (lambda d: d["a"][["x", "y"]], IndexTypeError, r"s\.iloc\[…\]"),
     "a truth value": (lambda d: 1 if d["a"] > 0 else 2, ArgumentValueError, r"\.any\(\) or \.all\(\)"),
     "an array that is too long": (lambda d: d["a"] * np.ones(3), ShapeError, r"length 2 meets an array.*\(3,\)"),
     "an array for columns": (lambda d: d * np.ones(3), ShapeError, r"pass one of shape \(2,\)"),
@@ -139,3 +137,21 @@ def test_a_column_that_is_missing_is_a_key_error() -> None:
         tm.compile(lambda d: d["missing"])(FRAME)
     with pytest.raises(UnsupportedAttributeError, match=r"x\.missing"):
         tm.compile(lambda d: d.missing)(FRAME)
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (lambda d: np.argmax(d["a"]), r"np\.argmax of a Series skips NaN: use np\.nanargmax"),
+        (lambda d: np.sum(d, dtype=np.float32), r"np\.sum of a DataFrame takes no dtype: use x\.to_numpy"),
+        (lambda d: d.sum(min_count=1), "min_count of sum cannot be traced"),
+        (lambda d: d["a"].add(d["b"], fill_value=0), r"fill_value of add cannot be traced: use x\.fillna"),
+        (lambda d: d.where(np.array([True, False]), 0.0), r"has a condition of shape \(2,\)"),
+        (lambda d: (d > 1).where(d > 2), r"make objects in pandas: convert the bools first"),
+    ],
+)
+def test_what_pandas_does_otherwise_is_refused(function: Any, text: str) -> None:
+    data = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, np.nan]})
+    for transform in (tm.compile, lambda f: tm.grad(lambda d: (f(d), 1.0)[1])):
+        with pytest.raises((TypeError, ValueError, AttributeError, NotImplementedError), match=text):
+            transform(function)(data)

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import tracemill as tm
-from tracemill.compiler.errors import RecompileWarning
+from tracemill.compiler.errors import ArgumentValueError, RecompileWarning
 
 
 def double(x: Any) -> Any:
@@ -118,6 +118,62 @@ def test_what_runs_uncompiled_gives_labels_too() -> None:
     with pytest.warns(RecompileWarning, match="runs uncompiled"):
         found = tm.compile(careful)(pd.Series([1.0, 2.0], index=["a", "b"]))
     pd.testing.assert_series_equal(found, pd.Series([2.0, 4.0], index=["a", "b"]))
+
+
+# ---- functions that look at labels -------------------------------------------------------------------------
+
+
+def test_labels_that_a_function_looks_at_are_part_of_the_signature() -> None:
+    functions: list[Callable[[Any], Any]] = [
+        lambda s: s["b"] * 2,
+        lambda s: s * len(s.index.names[0] or ""),
+        lambda s: s.to_numpy()[s.index.get_loc("b")] + s,
+    ]
+    data = pd.Series([1.0, 2.0], index=["a", "b"])
+    for f in functions:
+        compiled = tm.compile(f)
+        for one in (data, data.iloc[::-1], data.rename_axis("name"), data):
+            found, expected = compiled(one), f(one)
+            assert type(found) is type(expected)
+            assert np.array_equal(found, expected)
+            if isinstance(expected, pd.Series):
+                pd.testing.assert_series_equal(found, expected)
+        assert len(compiled.signatures()) == 3
+
+
+def test_an_argument_meets_labels_from_outside() -> None:
+    weights = pd.Series([1.0, 10.0], index=["a", "b"])
+    f, slope = tm.compile(lambda s: s * weights), tm.compile(tm.grad(lambda s: (s * weights).sum()))
+    data = pd.Series([3.0, 4.0], index=["a", "b"])
+    pd.testing.assert_series_equal(f(data), data * weights)
+    pd.testing.assert_series_equal(slope(data), weights)
+    weights["a"] = 5.0
+    pd.testing.assert_series_equal(f(data), data * weights)
+    with pytest.raises(ArgumentValueError, match=r"the indices differ, \['b', 'a'\] and \['a', 'b'\]"):
+        f(data.iloc[::-1])
+    pd.testing.assert_series_equal(f(data), data * weights)
+
+
+def test_indices_that_are_equal_but_of_other_kinds_are_not_aligned() -> None:
+    values = np.array([1.0, 2.0])
+    indices = [pd.RangeIndex(2), pd.Index([0, 1], name="p"), pd.Index([0.0, 1.0], name="q")]
+    f = tm.compile(lambda a, b: a + b)
+    for one in indices:
+        for other in indices:
+            a, b = pd.Series(values, one, name=np.nan), pd.Series(values, other, name=np.nan)
+            pd.testing.assert_series_equal(f(a, b), a + b)
+    assert len(f.signatures()) == 2
+
+
+def test_a_call_with_other_labels_does_not_end_the_program_for_all() -> None:
+    f = tm.compile(lambda a, b: a + b)
+    one, other = pd.Series([1.0, 2.0], index=[1, 2]), pd.Series([1.0, 2.0], index=[2, 1])
+    with pytest.raises(ArgumentValueError, match="the indices differ"):
+        f(one, other)
+    for number in range(3):
+        data = pd.Series([1.0, 2.0], index=[number, 5])
+        pd.testing.assert_series_equal(f(data, data), data * 2)
+    assert len(f.signatures()) == 1
 
 
 # ---- from outside ------------------------------------------------------------------------------------------

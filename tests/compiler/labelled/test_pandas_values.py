@@ -70,6 +70,26 @@ OF_SERIES: Final[dict[str, Callable[[Any], Any]]] = {
     "np.where": lambda s: np.where(s > 0, s, 0),
     "name": lambda s: (s + 1, s.name, len(s), s.shape, s.ndim, s.size),
     "center": lambda s: (s - s.mean()) / s.std(),
+    "any": lambda s: (s.any(), s.all(), (s - s).any(), (s * np.nan).any(), (s * np.nan).all()),
+    "NumPy's any": lambda s: (np.any(s - s), np.any(s * np.nan), np.all(s * np.nan)),
+    "NumPy's amax": lambda s: (np.amax(s), np.amin(s)),
+    "cumprod": lambda s: s.cumprod() + s.cumprod(skipna=False),
+    "NumPy's cumprod": np.cumprod,
+    "cumsum with NaN": lambda s: s.cumsum(skipna=False),
+    "NaN as a bound": lambda s: s.clip(np.nan, 1),
+    "some NaN as bounds": lambda s: s.clip(np.array([np.nan, 0.0, 0.0]), np.array([1.0, np.nan, np.nan])),
+    "scalars of NumPy": lambda s: s.astype(np.float32) * np.float64(2) + np.array(1.0),
+    "means of other dtypes": lambda s: s.astype(np.float32) - s.mean(),
+    "iteration": lambda s: sum(x * 100 for x in s.fillna(0).astype(np.int8)),
+    "reflected methods": lambda s: s.rsub(1) + s.rdiv(2) + s.rpow(2) + s.multiply(2) + s.subtract(s),
+    "logic": lambda s: (s > 1) & (s < 3) | (s > 5) ^ True,
+    "logic of integers": lambda s: (s.fillna(0).astype(int) & True, s.fillna(0).astype(int) | 4, (s > 1) & 1),
+    "isnull": lambda s: s.isnull() | ~s.notnull(),
+    "divmod": lambda s: divmod(s, 2)[1],
+    "Python's round": lambda s: round(s, 1),
+    "np.asarray": lambda s: np.asarray(s) * 2 + np.array(s, np.float32),
+    "np.zeros_like": lambda s: np.zeros_like(s) + np.full_like(s, 2.0),
+    "complex variance": lambda s: ((s * (1 + 2j)).var(), (s * (1 + 2j)).std(ddof=0)),
 }
 
 OF_FRAMES: Final[dict[str, Callable[[Any], Any]]] = {
@@ -112,6 +132,11 @@ OF_FRAMES: Final[dict[str, Callable[[Any], Any]]] = {
     "values": lambda d: d.values.sum(),
     "items": lambda d: {name: column * 2 for name, column in d.items()},
     "shape": lambda d: (d.shape, d.ndim, d.size, len(d), list(d)),
+    "any": lambda d: (d.any(), d.all(axis=1), np.any(d), np.amax(d.fillna(0))),
+    "cumprod": lambda d: d.cumprod(),
+    "bounds of rows": lambda d: d.astype(float).clip(lower=d.mean(axis=1), axis=0),
+    "bounds of columns": lambda d: d.astype(float).clip(d.min(), d.mean(), axis=1),
+    "np.asarray": lambda d: np.asarray(d).T @ np.ones(3),
 }  # fmt: skip
 
 
@@ -163,3 +188,29 @@ def test_a_data_frame_in_a_function_has_pandas_values(name: str, data: pd.DataFr
     expected = function(data)
     assert_same(tm.compile(function, backend="numpy")(data), expected)
     assert_same(primal(function)(data), expected)
+
+
+@pytest.mark.filterwarnings("ignore:Setting a new column:Warning")
+def test_columns_of_several_levels_stay_so() -> None:
+    columns = pd.MultiIndex.from_tuples([("p", 1), ("p", 2)])
+    data = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=columns)
+
+    def more(d: Any) -> Any:
+        return d.assign(new=[1, 2], one=1.0)
+
+    assert_same(tm.compile(more)(data), more(data))
+
+
+def test_parameters_may_be_passed_by_position() -> None:
+    for data in (SERIES, FRAME):
+        found = tm.compile(lambda x: (x.std(0, True, 0), x.var(0, False, 2), x.sum(0, False)))(data)
+        expected = (data.std(ddof=0), data.var(skipna=False, ddof=2), data.sum(skipna=False))
+        assert_same(found, expected)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_the_variance_of_an_infinite_element_is_nan() -> None:
+    data = SERIES.fillna(np.inf)
+    functions: list[Callable[[Any], Any]] = [lambda s: s.var(), lambda s: s.std(ddof=0), lambda s: s.mean()]
+    for function in functions:
+        assert_same(tm.compile(function)(data), function(data))

@@ -316,3 +316,33 @@ def test_without_dask_an_error_says_how_to_install_it() -> None:
         pytest.raises(MissingPackageError, match=r'pip install "tracemill\[dask\]"'),
     ):
         tm.dask.map_blocks(np.sin, X)
+
+
+@pytest.mark.parametrize("axis", [-1, -2, -3, 0, 2])
+def test_a_new_axis_is_counted_from_either_end(axis: int) -> None:
+    x = da.from_array(np.arange(12.0).reshape(4, 3), chunks=(2, 2))
+    found = tm.dask.map_blocks(lambda x: np.stack([x, x + 1], axis), x, new_axis=axis)
+    expected = np.stack([x.compute(), x.compute() + 1], axis)
+    assert found.shape == expected.shape
+    np.testing.assert_array_equal(found.compute(), expected)
+
+
+def test_a_new_axis_beyond_those_of_the_result_is_refused() -> None:
+    with pytest.raises(BlockError, match="new_axis is 3, and the result has 2 axes"):
+        tm.dask.map_blocks(lambda x: x, da.ones(3, chunks=2), new_axis=3)
+
+
+def test_an_array_with_the_index_none_may_be_as_long_as_an_axis() -> None:
+    x, w = da.from_array(np.arange(8.0).reshape(2, 4), chunks=(1, 2)), np.arange(4.0)
+    found = tm.dask.blockwise(lambda x, w: x @ w, "i", x, "ij", w, None)
+    np.testing.assert_array_equal(found.compute(), x.compute() @ w)
+
+
+def test_parameters_that_dask_fills_are_refused() -> None:
+    def numbered(x: Any, block_id: Any = None) -> Any:
+        return x if block_id is None else x + block_id[0]
+
+    x = da.ones(4, chunks=2)
+    with pytest.raises(BlockError, match=r"map_blocks\(numbered\): the function has a parameter block_id"):
+        tm.dask.map_blocks(numbered, x)
+    np.testing.assert_array_equal(tm.dask.map_blocks(numbered, x, block_id=(3,)).compute(), np.full(4, 4.0))
