@@ -27,8 +27,9 @@ SIGNED = frozenset({"int8", "int16", "int32", "int64"})
 
 REFUSED = frozenset(
     "adjugate all_gather callback debug_print eig eigh eigvals eigvalsh expect expect_size expm fft "
-    "ifft irfft length lstsq lyapunov "
-    "nuclear_norm pinv pmax pmin polar_factor ppermute psum psum_scatter qr rfft svd svdvals".split()
+    "ifft irfft length lstsq lyapunov matrix_function matrix_function_slope "
+    "nuclear_norm pinv pmax pmin polar_factor ppermute psum psum_scatter qr rfft scipy_special solve_banded "
+    "svd svdvals".split()
 )
 """The ops that C never computes."""
 
