@@ -274,7 +274,12 @@ def _undo_for_python(record: Trace, writes: OutsideChanges, error: BaseException
     if is_ours:
         is_pythons = _is_of_lengths(error)
     else:
-        is_pythons = record.acts_before_error or _holds_traced(error) or bool(writes.changed())
+        is_pythons = (
+            record.acts_before_error
+            or bool(record.handled_later)  # the function may go another way
+            or _holds_traced(error)
+            or bool(writes.changed())
+        )
     if writes.can_be_undone and is_pythons:
         writes.undo()
         undone.append(error)

@@ -259,7 +259,7 @@ def _draw_method(function: Any) -> "Callable[..., Any] | None":
 def _meaning(function: Any, kind: type) -> "Callable[..., Any] | None":
     """The replacement for functions of Python and NumPy, for methods of containers, and for classes."""
     if kind is MethodType and isinstance(function.__func__, FunctionType):
-        if (function.__func__.__module__ or "").startswith("scipy."):
+        if (function.__func__.__module__ or "").startswith(("scipy.", "numpy.polynomial.")):
             return _meaning_in_module(function)
         is_maker = isinstance(function.__self__, type) and function.__module__ in _OF_NUMBERS
         return partial(_called_with_numbers, function) if is_maker else None
@@ -268,7 +268,7 @@ def _meaning(function: Any, kind: type) -> "Callable[..., Any] | None":
     try:
         found = _MEANINGS.get(function) or numpy_meaning(function) or _meaning_in_module(function)
     except TypeError:  # not hashable
-        found = None
+        found = _meaning_in_module(function)
     if found is None and _is_seeded(function):
         return partial(_called_with_seed, function)
     if found is None and getattr(function, "__module__", None) in _OF_NUMBERS:
@@ -286,6 +286,10 @@ def _meaning_in_module(function: Any) -> "Callable[..., Any] | None":
         from .mathematics.scipy_functions import scipy_meaning
 
         return scipy_meaning(function)
+    if type(module) is str and module.startswith("numpy.polynomial."):
+        from .mathematics.scipy_functions import library_meaning
+
+        return library_meaning(function)
     if module != "statistics":
         return None
     from .mathematics.statistics import statistics_meaning
@@ -309,6 +313,8 @@ def _cached(function: Any, *given: Any, **more: Any) -> Any:
 def _is_pure(function: Any) -> bool:
     """Whether a function of Python or NumPy can be applied to each entry of a `OneOf`."""
     if isinstance(getattr(function, "__self__", None), (list, dict, set, deque)):
+        return False
+    if type(function).__hash__ is None:
         return False
     module = getattr(function, "__module__", None) or type(function).__module__
     return not any(function is one for one in _IMPURE) and module.partition(".")[0] in (

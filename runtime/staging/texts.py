@@ -54,8 +54,11 @@ def caught(error: BaseException) -> BaseException:
 
     NumPy's own exception stands for one of Tracemill's.
     """
-    for one in getattr(error, "exceptions", ()):
-        caught(one)
+    if isinstance(error, BaseExceptionGroup):
+        parts = list(map(caught, error.exceptions))
+        if any(new is not old for new, old in zip(parts, error.exceptions, strict=True)):
+            found: BaseException = error.derive(parts)
+            return found.with_traceback(error.__traceback__)
     if isinstance(error, Exception):
         complete(error)
     return numpys_own(error)

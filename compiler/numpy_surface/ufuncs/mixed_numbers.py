@@ -4,7 +4,6 @@ compared like one.
 """
 
 import math
-from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
@@ -77,39 +76,85 @@ _ARITHMETIC: Final = frozenset(
 _COMPARING: Final = frozenset({np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal})
 
 
-def with_fraction(ufunc: Any, x: Any, y: Any) -> tuple[Any, Any] | None:
+def with_fraction(ufunc: Any, x: Any, y: Any, *, is_operator: bool = True) -> tuple[Any, Any] | None:
     """The operands with a number of Python instead of a fraction, or of a Decimal that is compared; None if there is
-    none, or if this would not be exact.
+    none.
 
     Python computes with a float and a fraction in floats, but compares them exactly. The sum of an int and a fraction
-    is a fraction, which no program can compute with.
+    is a fraction, which no program can compute with, and NumPy's own functions give arrays of objects.
     """
     exact, array = (x, y) if is_traced(y) else (y, x)
-    if type(exact).__module__ not in _MODULES or not is_traced(array):
+    if not is_exact(exact) or not is_traced(array):
         return None
     number: Any
     if ufunc in _COMPARING:
-        number = _equal_number(exact, array.dtype)
-    elif ufunc in _ARITHMETIC and type(exact).__name__ == "Fraction" and is_inexact(array.dtype):
+        number = _compared_number(ufunc if exact is y else _REFLECTED.get(ufunc, ufunc), exact, array.dtype)
+    elif (
+        is_operator
+        and ufunc in _ARITHMETIC
+        and type(exact).__name__ == "Fraction"
+        and is_inexact(array.dtype)
+    ):
         number = int(exact) if ufunc is np.power and exact is y and exact.denominator == 1 else float(exact)
     else:
         return None
     return None if number is None else (number, y) if exact is x else (x, number)
 
 
+def is_exact(x: Any) -> bool:
+    """Whether it is a fraction or a Decimal."""
+    return type(x).__module__ in _MODULES
+
+
 _MODULES: Final = ("fractions", "decimal", "_pydecimal")
 
 
-def _equal_number(exact: Any, dtype: DType) -> int | float | None:
-    """The int or the float that is equal to a fraction or a Decimal, also in a dtype; None if there is none."""
+def _compared_number(ufunc: Any, exact: Any, dtype: DType) -> int | float | None:
+    """The int or the float to which arrays of a dtype compare as they do to a fraction or a Decimal, to their right;
+    None for NaN, which Python refuses.
+
+    If none is equal, it is one of the two next to it: an element is below the exact number if it is below the one
+    above. No element is equal to NaN.
+    """
     try:
         numerator, denominator = exact.as_integer_ratio()
-    except (ValueError, OverflowError):  # NaN, or infinite
+    except OverflowError:
+        return math.copysign(math.inf, exact)
+    except ValueError:
         return None
+    below, above = _neighbours(numerator, denominator, dtype)
+    if below == above:
+        return below
+    if ufunc in (np.equal, np.not_equal):
+        return math.nan
+    return above if ufunc in (np.less, np.greater_equal) else below
+
+
+def _neighbours(numerator: int, denominator: int, dtype: DType) -> tuple[int | float, int | float]:
+    """The last number of a dtype that is not above a quotient, and the first that is not below it."""
     if not is_inexact(dtype):
-        return int(numerator) if denominator == 1 and abs(numerator) < _END_OF_INTS else None
-    with np.errstate(over="ignore"), suppress(OverflowError):
-        element = float(dtype.type(numerator / denominator).real)
-        if np.isfinite(element) and element.as_integer_ratio() == (numerator, denominator):
-            return element
-    return None
+        below, rest = divmod(numerator, denominator)
+        return _as_operand(below, dtype), _as_operand(below + bool(rest), dtype)
+    zero: Any = np.zeros((), dtype)
+    kind = zero.real.dtype.type
+    with np.errstate(over="ignore"):
+        try:
+            nearest = kind(numerator / denominator)
+        except OverflowError:
+            nearest = kind(math.inf if numerator > 0 else -math.inf)
+        if np.isinf(nearest):
+            order = 1 if nearest > 0 else -1
+        else:
+            top, bottom = float(nearest).as_integer_ratio()
+            order = (top * denominator > numerator * bottom) - (top * denominator < numerator * bottom)
+        if order == 0:
+            return float(nearest), float(nearest)
+        other = float(np.nextafter(nearest, kind(-order * math.inf)))
+    return (other, float(nearest)) if order > 0 else (float(nearest), other)
+
+
+def _as_operand(n: int, dtype: DType) -> int | float:
+    """An int beside an array of ints; infinity if it is beyond all of these."""
+    if n < -(2**63):
+        return -math.inf
+    return n if n < (2**64 if dtype == np.uint64 else 2**63) else math.inf

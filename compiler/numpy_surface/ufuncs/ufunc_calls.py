@@ -26,6 +26,7 @@ from ...tracing.trace import require_trace
 from ...tracing.traced_array import TracedArray, array_on, wrap
 from ...tracing.traced_memory import is_numpy_array, is_traced
 from ...value_ops import broadcast_to, convert, full, reshape, where
+from .mixed_numbers import is_exact, with_fraction
 from .powers import is_root
 from .repeated_calls import repeated
 from .value_checks import refuse_unfit
@@ -49,6 +50,8 @@ def call_ufunc(ufunc: Any, method_name: str, inputs: tuple[Any, ...], kwargs: di
     if ufunc.__name__ in REFUSED:
         raise UnsupportedFunctionError(f"{ufunc_name(ufunc)} cannot be traced: {REFUSED[ufunc.__name__]}")
     if method_name == "__call__":
+        if len(inputs) == 2 and any(map(is_exact, inputs)):
+            inputs = with_fraction(ufunc, *inputs, is_operator=False) or inputs
         if kwargs:
             return apply(ufunc, *inputs, **kwargs)
         if _depends_on_types(ufunc):

@@ -52,6 +52,16 @@ def scipy_meaning(function: Any) -> Callable[..., Any] | None:
     return found and partial(_choosing, found, function)
 
 
+def library_meaning(function: Any) -> Callable[..., Any] | None:
+    """The same for a function, a method or an object of another library that is written in Python: it is converted."""
+    if type(function) is MethodType:
+        return partial(_method, function)
+    if isinstance(function, type | FunctionType):
+        found = _of_traced_arguments(function)
+        return found and partial(_choosing, found, function)
+    return partial(_method, MethodType(type(function).__call__, function))
+
+
 def _of_traced_arguments(function: Any) -> Callable[..., Any] | None:
     """What is called instead if an argument is traced."""
     if isinstance(function, type):

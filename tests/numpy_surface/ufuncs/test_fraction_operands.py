@@ -62,16 +62,12 @@ def test_derivatives_go_through_operators_with_fractions() -> None:
 
 
 @pytest.mark.parametrize("op", COMPARISONS)
-def test_comparisons_with_fractions_are_exact_or_refused(op: Any) -> None:
+def test_comparisons_with_fractions_are_exact(op: Any) -> None:
     for x in (0.25, 0.5, 0.75):
         assert tm.compile(lambda x: op(x, HALF))(x) == op(x, HALF)
         assert tm.compile(lambda x: op(HALF, x))(x) == op(HALF, x)
-    x = 1 / 3
-    if op in (operator.eq, operator.ne):
+    for x in (1 / 3, np.nextafter(1 / 3, 1.0)):
         assert tm.compile(lambda x: op(x, THIRD))(x) == op(x, THIRD)
-    else:
-        with pytest.raises(TypeError, match="not supported between instances"):
-            tm.compile(lambda x: op(x, THIRD))(x)
 
 
 @pytest.mark.parametrize(("x", "number"), [(2, HALF), (np.arange(2), HALF), (2.0, Decimal("0.5"))])
@@ -96,3 +92,40 @@ def test_decimals_are_ordered_as_in_python() -> None:
     for x in (2.0, 2.5, 3.0):
         assert tm.compile(f)(x) == f(x)
     np.testing.assert_array_equal(tm.vmap(f)(np.array([2.0, 2.5, 3.0])), [4.0, 7.5, 9.0])
+
+
+EXACT = [
+    Decimal("0.1"), Decimal(3), Decimal("-2.5"), Decimal("1e400"), Decimal("-1e-400"), Decimal("Infinity"),
+    Decimal(2**53 + 1), Decimal("9223372036854775807.5"), Fraction(1, 3), Fraction(0.1), Fraction(-(10**30), 7),
+]  # fmt: skip
+ARRAYS = [
+    np.array([0.1, 3.0, -2.5, 1 / 3, np.inf, -np.inf, -0.0, 5e-324, 2.0**53, 2.0**53 + 2]),
+    np.array([0.1, 3.0, 1 / 3, np.inf, -2.5], np.float32),
+    np.array([3, -2, 0, 2**63 - 1, -(2**63), 2**53 + 1]),
+    np.array([2**64 - 1, 2**63, 3], np.uint64),
+    np.array([True, False]),
+]
+
+
+@pytest.mark.parametrize("exact", EXACT, ids=repr)
+def test_arrays_compare_exactly_with_numbers_that_no_dtype_holds(exact: Any) -> None:
+    def compared(x: Any) -> Any:
+        return [op(x, exact) for op in COMPARISONS] + [op(exact, x) for op in COMPARISONS]
+
+    for x in ARRAYS:
+        for found, expected in zip(tm.compile(compared, backend="numpy")(x), compared(x), strict=True):
+            np.testing.assert_array_equal(found, expected)
+            assert found.dtype == expected.dtype
+
+
+def test_ufuncs_compare_with_fractions_and_decimals() -> None:
+    def function(x: Any) -> Any:
+        return np.equal(x, three), np.less(tenth, x), np.greater_equal(x, third)
+
+    three: Any = Decimal(3)
+    tenth: Any = Decimal("0.1")
+    third: Any = THIRD
+    x = np.array([3.0, 0.1, 1 / 3])
+    for found, expected in zip(tm.compile(function)(x), function(x), strict=True):
+        np.testing.assert_array_equal(found, expected)
+        assert found.dtype == expected.dtype
