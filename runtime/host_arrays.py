@@ -1,6 +1,7 @@
-"""Arrays of torch and JAX in the memory of the host. As arguments they become NumPy arrays, and results return to them.
+"""Arrays of torch, JAX, and others that DLPack exports, in the memory of the host.
 
-Both libraries are looked up among the loaded modules only. Where the library allows it, no element is copied.
+As arguments they become NumPy arrays, and results return to their library. Libraries are looked up among the loaded
+modules only. Where the library allows it, no element is copied.
 """
 
 import sys
@@ -22,7 +23,7 @@ _HOST: Final = 1
 
 
 def taking_host_arrays(function: Callable[P, R]) -> Callable[P, R]:
-    """A function of NumPy arrays that also takes arrays of torch and JAX, and then returns such arrays.
+    """A function of NumPy arrays that also takes arrays of other libraries, and then returns such arrays.
 
     So do the functions that it returns, such as that of `vjp`.
     """
@@ -39,15 +40,16 @@ def taking_host_arrays(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def entered(args: Any, kwargs: Any) -> tuple[Any, Any, Callable[[Any], Any]] | None:
-    """Arguments with NumPy arrays in place of those of torch and JAX, and what converts a result.
+    """Arguments with NumPy arrays in place of those of other libraries, and what converts a result.
 
     The first of them decides what results are. None if there is none.
 
     Raises:
-        ForeignArrayError: a tensor requires grad, or has no plain memory.
+        ForeignArrayError: a tensor requires grad, or NumPy cannot read the memory of an array.
     """
-    if "torch" not in sys.modules and "jax" not in sys.modules:
-        return None
+    is_loaded = "torch" in sys.modules or "jax" in sys.modules
+    if not is_loaded and not any(map(_library_of, map(type, (*args, *kwargs.values())))):
+        return None  # quickly: containers are not looked into
     call: Any = (args, kwargs)
     try:
         leaves, tree = optree.tree_flatten(call, namespace=NAMESPACE)
@@ -56,14 +58,13 @@ def entered(args: Any, kwargs: Any) -> tuple[Any, Any, Callable[[Any], Any]] | N
     kinds = list(map(_library_of, map(type, leaves)))
     if not any(kinds):
         return None
-    library = None
+    from_numpy = None
     for place, kind in enumerate(kinds):
-        if kind is not None and _is_on_host(leaves[place]):
-            library = library or kind
-            leaves[place] = _TO_NUMPY[kind](leaves[place], partial(_name, tree, place))
-    if library is None:
+        if kind is not None and _is_on_host(x := leaves[place]):
+            from_numpy = from_numpy or _FROM_NUMPY.get(kind) or _importer(x)
+            leaves[place] = _TO_NUMPY[kind](x, partial(_name, tree, place))
+    if from_numpy is None:
         return None
-    from_numpy = _FROM_NUMPY[library]
 
     def leave(x: Any) -> Any:
         return optree.tree_map(lambda leaf: _returned(leaf, from_numpy), x, namespace=NAMESPACE)
@@ -85,7 +86,7 @@ def _returned(leaf: Any, from_numpy: Callable[[Any], Any]) -> Any:
 @lru_cache(1024)
 def _library_of(kind: Any) -> str | None:
     """The library of an array, by its class."""
-    if kind in (np.ndarray, float, int, bool, complex, str):
+    if kind in (float, int, bool, complex, str) or issubclass(kind, np.ndarray):
         return None
     torch: Any = sys.modules.get("torch")
     jax: Any = sys.modules.get("jax")
@@ -93,7 +94,8 @@ def _library_of(kind: Any) -> str | None:
         return "torch"
     if hasattr(jax, "Array") and kind.__module__.startswith("jaxlib") and issubclass(kind, jax.Array):
         return "jax"
-    return None
+    is_exported = hasattr(kind, "__dlpack__") and hasattr(kind, "__dlpack_device__")
+    return "dlpack" if is_exported and not kind.__module__.startswith("tracemill.") else None
 
 
 def _is_on_host(x: Any) -> bool:
@@ -164,5 +166,25 @@ def _to_jax(x: Any) -> Any:
     return found
 
 
-_TO_NUMPY: Final = {"torch": _from_torch, "jax": _from_jax}
+# ---- DLPack ------------------------------------------------------------------------------------------------
+
+
+def _from_dlpack(x: Any, path: Callable[[], str]) -> Any:
+    try:
+        return np.from_dlpack(x)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise ForeignArrayError(
+            f"{path()} is a {type(x).__name__} that NumPy cannot read by DLPack ({error}): pass np.asarray(x)"
+        ) from None
+
+
+def _importer(x: Any) -> Callable[[Any], Any]:
+    """What makes an array of the library of `x`, if that follows the Array API standard; NumPy arrays otherwise."""
+    if not hasattr(x, "__array_namespace__"):
+        return np.asarray
+    from_dlpack = x.__array_namespace__().from_dlpack
+    return lambda found: from_dlpack(found if found.flags.writeable else found.copy())
+
+
+_TO_NUMPY: Final = {"torch": _from_torch, "jax": _from_jax, "dlpack": _from_dlpack}
 _FROM_NUMPY: Final = {"torch": _to_torch, "jax": _to_jax}

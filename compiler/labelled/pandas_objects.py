@@ -153,7 +153,8 @@ def frame_of(x: Any) -> Frame:
 
 
 def _read_only(array: Any) -> Any:
-    """The array, or, with pandas before version 3, a view to which a function cannot write."""
+    """The array in native byte order; with pandas before version 3, a view to which a function cannot write."""
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
     if array.flags.writeable:
         array = array.view()
         array.flags.writeable = False
@@ -161,7 +162,7 @@ def _read_only(array: Any) -> Any:
 
 
 def _is_plain(dtype: Any) -> bool:
-    return isinstance(dtype, np.dtype) and is_supported(dtype)
+    return isinstance(dtype, np.dtype) and is_supported(dtype.newbyteorder("="))
 
 
 def _unsupported(what: str, dtype: Any, column: str, data: Any, drop: str = "") -> LabelledDataError:

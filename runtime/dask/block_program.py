@@ -43,6 +43,15 @@ class BlockProgram:
 def run_blocks(program: BlockProgram, *blocks: Any) -> tuple[Any, ...]:
     """All results of a program, as arrays."""
     arrays = [block if type(block) in PYTHON_NUMBERS else _array(block) for block in blocks]
+    try:
+        return _results(program, arrays)
+    except Exception as error:
+        shapes = ", ".join(map(str, map(np.shape, arrays)))
+        error.add_note(f"in {program.name}, for a block with arguments of the shapes {shapes}")
+        raise
+
+
+def _results(program: BlockProgram, arrays: list[Any]) -> tuple[Any, ...]:
     loaded = _PROGRAMS.get(program, tuple(map(np.shape, arrays)))
     if loaded.has_run:
         return tuple(map(np.asarray, loaded.function(*arrays)))

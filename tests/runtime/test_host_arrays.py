@@ -1,6 +1,8 @@
 """Tensors of torch and arrays of JAX in the memory of the host come in and go out, without copies where possible."""
 
 import tracemalloc
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
@@ -165,3 +167,62 @@ class TestJax:
         with pytest.raises(ValueError, match="read-only"):
             tm.compile(write)(x)
         assert x[0] == 0
+
+
+class Exported:
+    """An array of a library that NumPy does not know, which DLPack exports."""
+
+    def __init__(self, held: Any) -> None:
+        self.held = held
+
+    def __dlpack_device__(self) -> Any:
+        return self.held.__dlpack_device__()
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.held.__dlpack__(**options)
+
+
+class Standard(Exported):
+    """One whose library follows the Array API standard."""
+
+    def __array_namespace__(self) -> Any:
+        return SimpleNamespace(from_dlpack=lambda x: Standard(np.from_dlpack(x)))
+
+
+class TestDLPack:
+    def test_each_transform_takes_and_returns_arrays(self) -> None:
+        x = Standard(np.array([1.0, 2.0, 3.0]))
+        transforms: list[Callable[[Any], Any]] = [
+            tm.compile(double),
+            tm.grad(squares),
+            tm.vmap(double),
+            lambda x: tm.jvp(double, (x,), (x,))[1],
+        ]
+        for transform in transforms:
+            found = transform(x)
+            assert type(found) is Standard
+            np.testing.assert_array_equal(found.held, 2 * x.held)
+
+    def test_results_are_numpy_arrays_without_a_namespace(self) -> None:
+        found = tm.compile(lambda a, b: a * b)(np.array([2.0]), Exported(np.array([3.0])))
+        assert type(found) is np.ndarray
+        assert found[0] == 6.0
+
+    def test_memory_is_shared_and_read_in_each_call(self) -> None:
+        x, f = Exported(np.zeros(3)), tm.compile(double)
+
+        def write(x: Any) -> None:
+            x[0] += 5.0
+
+        for expected in (10.0, 20.0):
+            tm.compile(write)(x)
+            assert f(x)[0] == expected
+        assert len(f.signatures()) == 1
+
+    def test_memory_that_numpy_cannot_read_is_named(self) -> None:
+        class Refusing(Exported):
+            def __dlpack__(self, **options: Any) -> Any:
+                raise BufferError("not now")
+
+        with pytest.raises(ForeignArrayError, match=r"args\[0\] is a Refusing .*not now.*np\.asarray\(x\)"):
+            tm.grad(squares)(Refusing(np.ones(2)))

@@ -214,3 +214,9 @@ def test_the_variance_of_an_infinite_element_is_nan() -> None:
     functions: list[Callable[[Any], Any]] = [lambda s: s.var(), lambda s: s.std(ddof=0), lambda s: s.mean()]
     for function in functions:
         assert_same(tm.compile(function)(data), function(data))
+
+
+def test_columns_with_swapped_bytes_are_converted() -> None:
+    swapped = np.array([1.0, 2.0]).astype(np.dtype(np.float64).newbyteorder("S"))
+    for data in (pd.Series(swapped), pd.DataFrame({"a": swapped, "b": [1.0, 2.0]})):
+        assert_same(tm.compile(lambda x: x * 2)(data), (data * 2).astype(np.float64))

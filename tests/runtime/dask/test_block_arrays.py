@@ -346,3 +346,17 @@ def test_parameters_that_dask_fills_are_refused() -> None:
     with pytest.raises(BlockError, match=r"map_blocks\(numbered\): the function has a parameter block_id"):
         tm.dask.map_blocks(numbered, x)
     np.testing.assert_array_equal(tm.dask.map_blocks(numbered, x, block_id=(3,)).compute(), np.full(4, 4.0))
+
+
+def test_an_exception_in_a_block_names_the_function_and_the_shapes() -> None:
+    def positive(x: Any) -> Any:
+        if np.sum(x) > 10.0:
+            raise ValueError("too large")
+        return x
+
+    found = tm.dask.map_blocks(positive, da.from_array(np.arange(7.0), chunks=4))
+    with pytest.raises(ValueError, match="too large") as raised:
+        found.compute(scheduler="synchronous")
+    notes = "\n".join(raised.value.__notes__)
+    assert "in positive, for a block with arguments of the shapes (3,)" in notes
+    assert "test_block_arrays.py" in notes
