@@ -28,8 +28,8 @@ SIGNED = frozenset({"int8", "int16", "int32", "int64"})
 REFUSED = frozenset(
     "adjugate all_gather callback debug_print eig eigh eigvals eigvalsh expect expect_size expm fft "
     "ifft irfft length lstsq lyapunov matrix_function matrix_function_slope "
-    "nuclear_norm pinv pmax pmin polar_factor ppermute psum psum_scatter qr rfft scipy_special solve_banded solve_sylvester "
-    "svd svdvals".split()
+    "nuclear_norm pinv pmax pmin polar_factor ppermute psum psum_scatter qr rfft scipy_special solve_banded "
+    "solve_sylvester svd svdvals".split()
 )
 """The ops that C never computes."""
 
