@@ -176,7 +176,7 @@ def _called_and_settled(function: Any, *given: Any, **more: Any) -> Any:
 def _called_instead(function: Any, kind: type) -> "Callable[..., Any]":
     if (found := _special(function, kind)) is not None:
         return found
-    if kind is partial and is_impure(function.func):
+    if kind is partial and (is_impure(function.func) or _is_scipys(function.func)):
         return partial(_called_visibly, function)
     watch_called(function)
     if (found := _meaning(function, kind)) is not None:
@@ -190,6 +190,10 @@ def _called_instead(function: Any, kind: type) -> "Callable[..., Any]":
         watch_called(one)
     is_asked = numbers is not None or reads_attributes(function)
     return partial(call_converted, function) if is_asked else converted(function)
+
+
+def _is_scipys(function: Any) -> bool:
+    return (getattr(function, "__module__", None) or "").startswith("scipy.")
 
 
 def _in_evaluation(trace: Any, function: Any, kind: type) -> "Callable[..., Any] | None":

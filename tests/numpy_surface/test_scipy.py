@@ -14,6 +14,7 @@ import scipy.linalg
 import scipy.ndimage
 import scipy.optimize
 import scipy.signal
+import scipy.sparse
 import scipy.spatial
 import scipy.stats
 
@@ -27,6 +28,8 @@ IMAGE = RNG.normal(size=(6, 7))
 ONES = np.ones(4)
 B, A = scipy.signal.butter(3, 0.3)
 SECTIONS = scipy.signal.butter(4, 0.3, output="sos")
+
+CROSS = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 0]])
 
 Case = tuple[Callable[[Any], Any], Any]
 
@@ -78,6 +81,36 @@ SIGNALS: dict[str, Case] = {
     "uniform_filter": (lambda x: scipy.ndimage.uniform_filter(x, (3, 2), mode="nearest"), IMAGE),
     "sobel": (scipy.ndimage.sobel, IMAGE),
     "laplace": (lambda x: scipy.ndimage.laplace(x, mode="wrap"), IMAGE),
+    "minimum_filter": (lambda x: scipy.ndimage.minimum_filter(x, 3), IMAGE),
+    "maximum_filter, wrapped": (
+        lambda x: scipy.ndimage.maximum_filter(x, (2, 3), mode="wrap", origin=(-1, 1)),
+        IMAGE,
+    ),
+    "maximum_filter, modes": (
+        lambda x: scipy.ndimage.maximum_filter(x, 3, mode=["nearest", "mirror"]),
+        IMAGE,
+    ),
+    "minimum_filter1d": (
+        lambda x: scipy.ndimage.minimum_filter1d(x, 4, 0, mode="constant", cval=-0.5),
+        IMAGE,
+    ),
+    "median_filter": (lambda x: scipy.ndimage.median_filter(x, 3), IMAGE),
+    "median_filter of a vector": (lambda x: scipy.ndimage.median_filter(x, 4, mode="mirror"), X),
+    "median_filter, footprint": (lambda x: scipy.ndimage.median_filter(x, footprint=CROSS), IMAGE),
+    "median_filter, one axis": (lambda x: scipy.ndimage.median_filter(x, 3, axes=1), IMAGE),
+    "percentile_filter": (lambda x: scipy.ndimage.percentile_filter(x, -30, 3), IMAGE),
+    "rank_filter": (lambda x: scipy.ndimage.rank_filter(x, -2, (2, 3), mode="constant", cval=0.1), IMAGE),
+    "grey_erosion": (lambda x: scipy.ndimage.grey_erosion(x, structure=CROSS / 4), IMAGE),
+    "grey_dilation": (lambda x: scipy.ndimage.grey_dilation(x, footprint=CROSS, structure=CROSS / 4), IMAGE),
+    "white_tophat": (lambda x: scipy.ndimage.white_tophat(x, 3), IMAGE),
+    "morphological_gradient": (lambda x: scipy.ndimage.morphological_gradient(x, 3), IMAGE),
+    "medfilt": (lambda x: scipy.signal.medfilt(x, 5), X),
+    "medfilt2d": (lambda x: scipy.signal.medfilt2d(x, 3), IMAGE),
+    "dctn": (lambda x: scipy.fft.dctn(x, norm="ortho"), IMAGE),
+    "idstn": (lambda x: scipy.fft.idstn(x, 3, s=(5, 9)), IMAGE),
+    "welch": (lambda x: scipy.signal.welch(x, nperseg=8)[1], X),
+    "periodogram": (lambda x: scipy.signal.periodogram(x)[1], X),
+    "csd": (lambda x: np.abs(scipy.signal.csd(x, Y, nperseg=8)[1]), X),
     "correlate, off its centre": (lambda x: scipy.ndimage.correlate(x, Y[:3], origin=1, mode="mirror"), X),
     "convolve, of even size": (lambda x: scipy.ndimage.convolve(x, M[:2], mode="constant", cval=2.0), IMAGE),
     "convolve1d": (lambda x: scipy.ndimage.convolve1d(x, Y[:4], axis=0, origin=-1), IMAGE),
@@ -358,6 +391,50 @@ def test_functions_of_matrices_have_scipys_dtypes(name: str) -> None:
         )
         assert found.dtype == wanted.dtype
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+SPARSE = scipy.sparse.csr_array(np.where(np.abs(IMAGE) > 0.7, IMAGE, 0))
+TWICE = scipy.sparse.coo_array((np.ones(3), ([1, 1, 4], [2, 2, 0])), (6, 7))
+PRODUCTS: dict[str, Case] = {
+    "by a vector": (lambda v: SPARSE @ v, Y[:7]),
+    "by a matrix": (lambda v: SPARSE @ v, IMAGE.T),
+    "from the right": (lambda v: v @ SPARSE, Y[:6]),
+    "of a matrix from the right": (lambda v: v @ SPARSE, IMAGE.T),
+    "by dot": (lambda v: SPARSE.dot(v), Y[:7]),  # noqa: PLW0108
+    "transposed": (lambda v: SPARSE.T @ v, Y[:6]),
+    "in columns": (lambda v: SPARSE.tocsc() @ v, Y[:7]),
+    "with entries twice": (lambda v: TWICE @ v, Y[:7]),
+    "by the star of a matrix": (lambda v: scipy.sparse.csr_matrix(SPARSE) * v, Y[:7]),
+}
+
+
+@pytest.mark.parametrize(("function", "x"), PRODUCTS.values(), ids=PRODUCTS)
+def test_a_sparse_matrix_is_a_constant_of_a_product(function: Callable[[Any], Any], x: Any) -> None:
+    for dtype in ("f8", "f4", "i8"):
+        found = tm.compile(lambda x: function(x), backend="numpy")(x.astype(dtype))  # noqa: PLW0108
+        wanted = function(x.astype(dtype))
+        np.testing.assert_allclose(found, wanted, rtol=1e-5 if dtype == "f4" else 1e-12, atol=1e-6)
+        assert found.dtype == wanted.dtype
+    found = tm.grad(lambda x: np.sum(np.cos(function(x))))(x)
+    np.testing.assert_allclose(found, slope(lambda x: np.cos(function(x)), x), rtol=1e-4, atol=1e-6)
+
+
+def test_a_sparse_matrix_of_another_shape_is_refused() -> None:
+    with pytest.raises(ValueError, match="do not fit"):
+        tm.compile(lambda v: SPARSE @ v)(Y[:6])
+
+
+def test_filters_by_rank_have_scipys_integers() -> None:
+    image = RNG.integers(0, 200, (6, 7)).astype(np.uint8)
+    functions: tuple[Callable[[Any], Any], ...] = (
+        lambda x: scipy.ndimage.median_filter(x, 3),
+        lambda x: scipy.ndimage.grey_opening(x, 3),
+        lambda x: scipy.ndimage.maximum_filter(x, 3, output=np.float32),
+    )
+    for function in functions:
+        found = tm.compile(lambda x: function(x), backend="numpy")(image)  # noqa: B023, PLW0108
+        np.testing.assert_array_equal(found, function(image))
+        assert found.dtype == function(image).dtype
 
 
 def test_pivots_are_lapacks() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments.axes import normalize_axes
 from ...dtypes import is_complex
 from ...errors import ArgumentValueError, DTypeError
 from ...nesting import shown
@@ -104,5 +105,25 @@ def _register(name: str) -> None:
         return _transform(name, x, type, n, axis, norm, orthogonalize)
 
 
+def _register_for_several_axes(name: str) -> None:
+    @stands_in_for(f"fft.{name}n")
+    def transform(
+        x: Any,
+        type: int = 2,
+        s: Any = None,
+        axes: Any = None,
+        norm: str | None = None,
+        orthogonalize: bool | None = None,
+    ) -> Any:
+        """One axis after another; lengths `s` without axes are those of the last ones."""
+        lengths = None if s is None else (s,) if isinstance(s, int) else tuple(s)
+        count = x.ndim if lengths is None else len(lengths)
+        along = range(x.ndim - count, x.ndim) if axes is None else normalize_axes(axes, x.ndim)
+        for axis, length in zip(along, lengths or (None,) * len(along), strict=True):
+            x = _transform(name, x, type, length, axis, norm, orthogonalize)
+        return x
+
+
 for _name in ("dct", "idct", "dst", "idst"):
     _register(_name)
+    _register_for_several_axes(_name)
