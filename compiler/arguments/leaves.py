@@ -182,7 +182,12 @@ def remedy_for(leaf: Any) -> str:
     if isinstance(leaf, ForeignArray):
         return f": {COMPILE_OR_COPY}"
     name = type(leaf).__name__
-    if type(leaf).__module__.partition(".")[0] == "dask":
+    library = type(leaf).__module__.partition(".")[0]
+    if library == "pandas":
+        return ". Pass its values, x.to_numpy()"
+    if hasattr(type(leaf), "__dlpack__"):
+        return ". Convert it first, np.asarray(x)"
+    if library == "dask":
         return ". Apply the function to each block, tm.dask.map_blocks(f, x), or compute the value first, x.compute()"
     if is_dataclass(leaf) or hasattr(type(leaf), "__attrs_attrs__"):
         return f". Register the class once, tm.register_dataclass({name}), or use a dict"

@@ -110,6 +110,12 @@ class TestTorch:
             assert found.shape == x.shape
             assert torch.equal(found, x * 2)
 
+    def test_loops_of_tensors_name_the_conversion(self, torch: Any) -> None:
+        with pytest.raises(
+            TypeError, match=r"xs is Tensor, not an array\. Convert it first, np\.asarray\(x\)"
+        ):
+            tm.scan(lambda c, x: (c + x, c), 0.0, torch.ones(3))
+
     def test_the_stages_of_a_call_with_tensors(self, torch: Any) -> None:
         assert "x: f32[2]" in str(tm.compile(double).lower(torch.ones(2)).graph)
 

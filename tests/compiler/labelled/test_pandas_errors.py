@@ -155,3 +155,10 @@ def test_what_pandas_does_otherwise_is_refused(function: Any, text: str) -> None
     for transform in (tm.compile, lambda f: tm.grad(lambda d: (f(d), 1.0)[1])):
         with pytest.raises((TypeError, ValueError, AttributeError, NotImplementedError), match=text):
             transform(function)(data)
+
+
+@pytest.mark.parametrize("kind", [pd.Index, pd.array])
+def test_other_objects_of_pandas_name_the_conversion(kind: Any) -> None:
+    for transform in (tm.compile, tm.grad):
+        with pytest.raises(TypeError, match=r"args\[0\] is \w+.*Pass its values, x\.to_numpy\(\)"):
+            transform(lambda x: x)(kind([1.0, 2.0]))
