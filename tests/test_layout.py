@@ -189,6 +189,7 @@ SELDOM = {  # a first call with code on disk would take twice as long with these
     "tracemill.runtime.staging.loops.recording",
     "tracemill.runtime.staging.mathematics.numpy_assertions",
     "tracemill.runtime.staging.mathematics.scipy_functions",
+    "tracemill.runtime.staging.mathematics.sparse_products",
     "tracemill.runtime.staging.mathematics.statistics",
     "tracemill.runtime.staging.texts",
     "tracemill.runtime.staging.vectorized",

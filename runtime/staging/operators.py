@@ -4,6 +4,7 @@ They also handle tuples that hold traced numbers, and `OneOf`.
 """
 
 import operator
+import sys
 from array import array
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -30,7 +31,6 @@ from ..branching.object_identity import is_same_object
 from ..branching.one_of import OneOf, entries_of, is_one_of, place_of
 from ..branching.python_numbers import as_python_number, is_unknown
 from ..branching.watching import watch_called
-from .mathematics.sparse_products import is_sparse_product, sparse_product
 from .texts_of_sizes import in_message, with_numbers
 from .user_call import call
 
@@ -115,8 +115,11 @@ def operate(name: str, x: Any, y: Any) -> Any:
         return OneOf.asked(x, lambda one: operate(name, one, y))
     if is_one_of(y):
         return OneOf.asked(y, lambda one: operate(name, x, one))
-    if name in ("matmul", "mul") and is_sparse_product(name, x, y):
-        return sparse_product(x, y)
+    if name in ("matmul", "mul") and "scipy.sparse" in sys.modules:
+        from .mathematics.sparse_products import is_sparse_product, sparse_product
+
+        if is_sparse_product(name, x, y):
+            return sparse_product(x, y)
     if not (users_method(x, f"__{name}__") or users_method(y, f"__r{name}__")):
         return _BINARY[name](x, y)
     if is_traced(x) and x.weak is None and _is_converted(y):

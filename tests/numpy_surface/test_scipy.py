@@ -101,7 +101,7 @@ SIGNALS: dict[str, Case] = {
     "percentile_filter": (lambda x: scipy.ndimage.percentile_filter(x, -30, 3), IMAGE),
     "rank_filter": (lambda x: scipy.ndimage.rank_filter(x, -2, (2, 3), mode="constant", cval=0.1), IMAGE),
     "grey_erosion": (lambda x: scipy.ndimage.grey_erosion(x, structure=CROSS / 4), IMAGE),
-    "grey_dilation": (lambda x: scipy.ndimage.grey_dilation(x, footprint=CROSS, structure=CROSS / 4), IMAGE),
+    "grey_dilation": (lambda x: scipy.ndimage.grey_dilation(x, structure=CROSS / 4), IMAGE),
     "white_tophat": (lambda x: scipy.ndimage.white_tophat(x, 3), IMAGE),
     "morphological_gradient": (lambda x: scipy.ndimage.morphological_gradient(x, 3), IMAGE),
     "medfilt": (lambda x: scipy.signal.medfilt(x, 5), X),
