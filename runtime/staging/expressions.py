@@ -1,7 +1,8 @@
 """Expressions that Python evaluates in part: ``and``, ``or``, ``if … else``, chains of comparisons, generators."""
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -10,7 +11,7 @@ import numpy as np
 
 from ...compiler.arguments.leaves import weak_type
 from ...compiler.callers.user_code import line_of_raise, user_location
-from ...compiler.errors import BranchMismatchError, TracemillError
+from ...compiler.errors import BranchMismatchError, ConcretizationError, TracemillError
 from ...compiler.frontend.expressions import comparison
 from ...compiler.numpy_surface.ufuncs.value_checks import guarded
 from ...compiler.op import PRINTS, has_effect
@@ -207,7 +208,8 @@ def compare(names: tuple[str, ...], left: Any, *others: Callable[[], Any]) -> An
 def compare_two(name: str, left: Any, right: Any) -> Any:
     """``left < right``, and ``x in …``"""
     if type(left) in PLAIN_KEYS and type(right) in _CONTAINERS and name in ("in_", "not_in"):
-        return (left in right) is (name == "in_")
+        with suppress(ConcretizationError):  # an entry is not known
+            return (left in right) is (name == "in_")
     if PLAIN_TYPES[type(left)] and PLAIN_TYPES[type(right)] and name in REFLECTED:
         found = _COMPARISONS[name](left, right)
         return found if type(found) is bool else length_test(found)
@@ -254,9 +256,19 @@ def _is_found(x: Any, container: Any) -> Any:
         return as_python_number(np.any(container == x), bool)
     if isinstance(container, dict) and is_unknown_key(x):
         return as_python_number(has_key(container, x), bool)
-    if is_unknown(x) and isinstance(container, (list, tuple, set, frozenset, range)) and len(container) <= 64:
+    is_short = isinstance(container, (list, tuple, set, frozenset, range)) and len(container) <= 64
+    if is_short and (is_unknown(x) or (type(x) in _NUMBERS and _are_unknown_numbers(container))):
         found: Any = np.bool_(any(one is x for one in container))  # Python finds a NaN by its identity
         for one in container:
             found = np.logical_or(found, x == one)
         return as_python_number(found, bool)
     return x in container
+
+
+_NUMBERS: Final = frozenset({int, float, bool, complex})
+
+
+def _are_unknown_numbers(entries: Iterable[Any]) -> bool:
+    """Whether all are numbers, and one is not known."""
+    kinds = [is_unknown(one) or type(one) in _NUMBERS for one in entries]
+    return all(kinds) and any(map(is_unknown, entries))

@@ -140,3 +140,16 @@ def of_arrays(values: Any) -> Any:
 def test_bool_any_and_all_give_pythons_bools(backend: str) -> None:
     compiled = tm.compile(of_arrays, backend=backend)
     assert_identical(compiled(VALUES), of_arrays(VALUES))
+
+
+def test_a_known_number_is_found_among_unknown_ones() -> None:
+    def function(x: Any) -> Any:
+        return (3 in [x, 4]) + 2 * (4 in (x, 2 * x)) + 4 * (1.5 not in [x, x + 1]) + 8 * (3 in [4, 3.0, x])
+
+    examples = np.array([3.0, 4.0, 2.0, 0.5, 1.5, np.nan])
+    expected = [function(float(x)) for x in examples]
+    for transform in (tm.vmap(function), tm.compile(tm.vmap(function))):
+        np.testing.assert_array_equal(transform(examples), expected)
+    compiled = tm.compile(function, backend="numpy")
+    assert [compiled(float(x)) for x in examples] == expected
+    assert len(compiled.signatures()) == 1
