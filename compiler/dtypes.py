@@ -59,6 +59,11 @@ def dtype_named(name: str) -> DType:
     return np.dtype(long)
 
 
+def short_name(name: str) -> str | None:
+    """What the IR calls the dtype that it, or NumPy, calls so: f32 for ``float32``; None if there is none."""
+    return name if name in _LONG else _SHORT.get(name)
+
+
 def dtype_names() -> tuple[str, ...]:
     """Every name that `dtype_named` knows."""
     return tuple(_LONG)

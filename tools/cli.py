@@ -5,6 +5,7 @@ import os
 import sys
 import warnings
 from contextlib import suppress
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Final, NoReturn, TextIO, TypeGuard
 
@@ -60,6 +61,15 @@ class _Lazy(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = get_close_matches(args[0], COMMANDS, 1)
+            meant = f" (Did you mean {near[0]!r}?)" if near else ""
+            ctx.fail(f"No such command {args[0]!r}.{meant} Commands: tracemill --help")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, about) for name, (_, about) in sorted(COMMANDS.items())])
@@ -88,7 +98,7 @@ def main() -> NoReturn:
     try:
         status = tracemill.main(prog_name="tracemill", standalone_mode=False)
     except click.ClickException as error:
-        status = _complain(error.format_message(), error.exit_code)
+        status = _complain(error.format_message() + _help_for(error), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         status = _complain("interrupted", INTERRUPTED)
     except Exception as error:
@@ -103,6 +113,12 @@ def main() -> NoReturn:
     except OSError as error:
         status = _end_of_printing(error)
     sys.exit(status)
+
+
+def _help_for(error: click.ClickException) -> str:
+    """Where the options are listed, for an error that is about one."""
+    is_of_options = isinstance(error, (click.NoSuchOption, click.MissingParameter, click.BadOptionUsage))
+    return f" Options: {error.ctx.command_path} --help" if is_of_options and error.ctx is not None else ""
 
 
 def _complain(reason: str, status: int) -> int:

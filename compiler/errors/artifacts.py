@@ -26,9 +26,9 @@ class ArgumentSpecError(TracemillError, ValueError):
     """The description of an argument cannot be read, or does not fit the function.
 
     >>> import numpy as np, tracemill as tm
-    >>> tm.export(np.sin, "float32[3]")
+    >>> tm.export(np.sin, "f12[3]")
     Traceback (most recent call last):
-    tracemill.compiler.errors.artifacts.ArgumentSpecError: in 'float32[3]': there is no dtype 'float32': write f32...
+    tracemill.compiler.errors.artifacts.ArgumentSpecError: in 'f12[3]': there is no dtype 'f12', only bool, i8...
 
     Fix: describe each argument of the function as ``"f32[4, 784]"``, ``"x: f32[4, 784]"``, ``"n: int"`` or
     ``"axis = -1"``, or pass an array as an example.

@@ -1,6 +1,7 @@
 """`export`: a function as an artifact, traced once, ahead of time."""
 
 import inspect
+import keyword
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -17,7 +18,14 @@ from ...compiler.arguments.leaves import flatten_arguments
 from ...compiler.arguments.option_checks import flag
 from ...compiler.builder import line_at_work
 from ...compiler.callers.function_names import describe, function_name
-from ...compiler.errors import ArgumentSpecError, DimSpecError, ExportError, TransformTypeError
+from ...compiler.errors import (
+    ArgumentSpecError,
+    ArgumentTypeError,
+    ArgumentValueError,
+    DimSpecError,
+    ExportError,
+    TransformTypeError,
+)
 from ...compiler.errors.tracemill_error import text_of
 from ...compiler.frontend.program import ArrayOutput, Program
 from ...compiler.frontend.traced_program import trace
@@ -72,6 +80,7 @@ def export(
     targets: str | Iterable[str] = ("cpu",),
     constraints: str | Comparison | Iterable[str | Comparison] = (),
     checks: bool = True,
+    name: str | None = None,
     **kwargs: Any,
 ) -> Artifact:
     """Trace a function ahead of time, for described arguments, and keep it as an artifact.
@@ -99,8 +108,11 @@ def export(
         constraints: what holds of named sizes, ``"B in 1..4096"``, ``"B % 16 == 0"`` or ``"A <= B"``; or comparisons of
             dims, `Dim`; several in a list. Without any they are 0 or more. They are checked in each call.
         checks: with False, ``raise`` and ``assert`` under conditions on values are left out, as by `compile`.
+        name: what files and the functions in them are called; otherwise as the function is. ``tm.grad(loss)`` is called
+            ``loss``, too.
 
     Raises:
+        ArgumentTypeError, ArgumentValueError: (a TypeError, a ValueError) `name` is no text, or no name in Python.
         ArgumentSpecError: (a ValueError) a description cannot be read, or the function takes no such arguments.
         DimSpecError, ContradictoryConstraintsError: (ValueErrors) a constraint cannot be read; they hold for no sizes.
         UndecidedDimError: (a ValueError) the function asks what holds for some sizes only. The message says which
@@ -124,13 +136,13 @@ def export(
     """
     if not callable(function):
         raise TransformTypeError(f"export needs a function, not {type(function).__name__}: {shown(function)}")
-    wanted, checks = check_targets(targets), flag("checks", checks)
+    wanted, checks, own_name = check_targets(targets), flag("checks", checks), _identifier(name)
     function, options, static = _taken_apart(function)
     sizes, relations = read_constraints(constraints)
     signature, args, kwargs = _signature(function, args, kwargs, static, sizes)
-    name = describe(function)
+    described = describe(function)
     signature = replace(signature, guards=Guards(tuple(map(Guard, Assumptions(relations).relations))))
-    _check_sizes(name, signature, sizes)
+    _check_sizes(described, signature, sizes)
     declared = Declared(signature.sizes.assumptions, line_at_work, is_for_user, is_computed)
     entering = arguments_for(signature)
     with refusing_draws(function, signature.tree, entering), answering(declared):
@@ -144,18 +156,32 @@ def export(
             check_bounds=options.check_bounds,
             checks=checks and options.checks,
         )
-        program = replace(program, graph=without_rules(program.graph))
-    _check_handlers(name, program)
-    _check_effects(name, program.graph)
-    program = _closed(name, program)
-    _check_kept(name, signature, program)
-    interface = _readable(name, interface_of(function, function_name(function), args, kwargs))
+        graph = without_rules(program.graph)
+        program = replace(program, graph=replace(graph, name=own_name or graph.name))
+    _check_handlers(described, program)
+    _check_effects(described, program.graph)
+    program = _closed(described, program)
+    _check_kept(described, signature, program)
+    interface = _readable(
+        described, interface_of(function, own_name or function_name(function), args, kwargs)
+    )
     settings = Settings(options.fast_math, options.donate_argnums)
     if CPU_C in wanted:
         _compile_as_c(Artifact(interface, signature, program, settings))
     with answering(declared):
         code = code_for(program.graph, wanted, fast_math=options.fast_math)
     return Artifact(interface, signature, program, settings, code)
+
+
+def _identifier(name: Any) -> str | None:
+    """A name that is given; it becomes one of a function in Python and C."""
+    if name is not None and type(name) is not str:
+        raise ArgumentTypeError(f"name= must be a text or None, not {shown(name)}")
+    if name is not None and (not name.isidentifier() or keyword.iskeyword(name) or not name.isascii()):
+        raise ArgumentValueError(
+            f'name={name!r} cannot be the name of a function: write one such as "loss_gradient"'
+        )
+    return name
 
 
 def _compile_as_c(artifact: Artifact) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...compiler.arguments.leaves import flatten_arguments
 from ...compiler.callers.function_names import describe
-from ...compiler.dtypes import dtype_named, dtype_names
+from ...compiler.dtypes import dtype_named, dtype_names, short_name
 from ...compiler.errors import ArgumentSpecError, DimSpecError
 from ...compiler.ir import Constant
 from ...compiler.shapes.reading import Sizes, read_dim, split_sizes
@@ -49,7 +49,7 @@ def parse_spec(text: str, sizes: Sizes | None = None) -> tuple[str, Spec]:
 
 
 def spec_named(name: str, text: str | None = None, sizes: Sizes | None = None) -> Spec:
-    """The type in a text: ``f32[4, 784]``, ``f64[]`` for a NumPy scalar, ``int``; or ``f32[B]``.
+    """The type in a text: ``f32[4, 784]`` or ``float32[4, 784]``, ``f64[]`` for a NumPy scalar, ``int``; ``f32[B]``.
 
     `ArgumentSpecError` quotes the surrounding `text`.
     """
@@ -59,9 +59,9 @@ def spec_named(name: str, text: str | None = None, sizes: Sizes | None = None) -
     array = _ARRAY.fullmatch(name)
     if array is None:
         raise ArgumentSpecError(f"cannot read the argument {text!r}: {_HINT}")
-    short, inside = array.groups()
-    if short not in dtype_names():
-        raise ArgumentSpecError(f"in {text!r}: there is no dtype {short!r}{_instead(short)}")
+    given, inside = array.groups()
+    if (short := short_name(given)) is None:
+        raise ArgumentSpecError(f"in {text!r}: there is no dtype {given!r}, only {', '.join(dtype_names())}")
     shape = tuple(_size(dim, inside, text, sizes) for dim in split_sizes(inside))
     if problem := shape_problem(tuple(size for size in shape if not isinstance(size, SymbolicSize))):
         raise ArgumentSpecError(f"in {text!r}: {problem}")
@@ -142,14 +142,6 @@ def _with_lists(tree: Any) -> Any:
             )
         return [_with_lists(tree[key]) for key in sorted(tree, key=int)]
     return {key: _with_lists(value) for key, value in tree.items()}
-
-
-def _instead(name: str) -> str:
-    """The IR's name for a dtype that NumPy calls so, or one of all."""
-    for short in dtype_names():
-        if dtype_named(short).name == name:
-            return f": write {short}"
-    return f", only {', '.join(dtype_names())}"
 
 
 def bound_arguments(

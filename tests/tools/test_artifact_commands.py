@@ -17,6 +17,7 @@ from .terminal import Terminal
 
 SOURCE = """\
 import numpy as np
+import tracemill as tm
 
 W = np.arange(6.0).reshape(3, 2)
 
@@ -28,6 +29,10 @@ def scores(layers, x):
 
 def loss(w, x):
     return np.sum((x @ w) ** 2)
+
+
+dloss = tm.grad(loss)
+fast = tm.compile(tm.value_and_grad(loss))
 """
 SCORES = ("export", "model.py:scores", "--in", "layers.w.0: f64[2]", "--in", "x: f64[4, 3]")
 
@@ -98,6 +103,40 @@ def test_arguments_are_described_in_json(terminal: Terminal) -> None:
         ran = terminal.run("export", "model.py:loss", "--example", "call.json")
         assert (ran.status, ran.out, ran.err.count("\n")) == (status, "", 1)
         assert message in ran.err
+
+
+@pytest.mark.parametrize(
+    ("function", "more", "name"),
+    [
+        ("dloss", (), "dloss"),
+        ("fast", (), "fast"),
+        ("loss", ("--transform", "grad"), "loss"),
+        ("dloss", ("--name", "slope"), "slope"),
+    ],
+)
+def test_files_and_functions_have_the_users_name(
+    terminal: Terminal, function: str, more: tuple[str, ...], name: str
+) -> None:
+    described = ("export", f"model.py:{function}", "--in", "w: f64[3]", "--in", "x: float64[4, 3]", *more)
+    for format in ("c", "python", "bundle"):
+        ran = terminal.run(*described, "--format", format, "--force")
+        assert ran.status == 0, ran.err
+    assert sorted(path.name for path in Path(name).iterdir()) == [
+        "Makefile", f"{name}.c", f"{name}.h", f"{name}.py",
+    ]  # fmt: skip
+    assert f"int {name}(" in Path(name, f"{name}.h").read_text()
+    assert f"def {name}(w, x):" in Path(name, f"{name}.py").read_text()
+    assert tm.load(f"{name}.tmill").__name__ == name
+    ran = terminal.run(*described, "--format", "bundle")
+    assert (ran.status, "--force" in ran.err) == (1, True)
+
+
+@pytest.mark.parametrize("name", ["no name", "class", "größe", ""])
+def test_a_name_that_no_function_can_have_is_refused(terminal: Terminal, name: str) -> None:
+    with pytest.raises(tm.errors.ArgumentValueError, match="cannot be the name of a function"):
+        tm.export(np.sin, "f64[3]", name=name)
+    with pytest.raises(tm.errors.ArgumentTypeError, match="name= must be a text or None, not 3"):
+        tm.export(np.sin, "f64[3]", name=3)  # type: ignore[arg-type]
 
 
 @pytest.mark.slow

@@ -89,7 +89,9 @@ def test_coverage_says_which_of_numpys_functions_can_be_traced(terminal: Termina
 
 
 MISUSES = {
-    "unknown": (("frobnicate",), "No such command 'frobnicate'"),
+    "unknown": (("frobnicate",), "No such command 'frobnicate'. Commands: tracemill --help"),
+    "misspelled command": (("exprot",), "No such command 'exprot'. (Did you mean 'export'?)"),
+    "misspelled option": (("inspect", "--stag", "c"), "Options: tracemill inspect --help"),
     "no function": (("inspect",), "Missing argument 'FUNCTION'"),
     "no colon": (("inspect", "model.py"), "'model.py' names no function"),
     "no module": (("inspect", "nowhere:f"), "there is no module 'nowhere'"),
@@ -97,7 +99,6 @@ MISUSES = {
     "no file": (("inspect", "nowhere.py:f"), "there is no file nowhere.py"),
     "misspelled": (("inspect", "model.py:los"), "no function 'los': did you mean 'loss'?"),
     "a number": (("inspect", "model.py:number"), "model.py:number is int, not a function"),
-    "NumPy's dtype": ((*LOSS[:2], "--in", "float32[2]"), "there is no dtype 'float32': write f32"),
     "no dtype": ((*LOSS[:2], "--in", "q8[2]"), "there is no dtype 'q8', only bool, i8"),
     "no size": ((*LOSS[:2], "--in", "f32[n m]"), "cannot read 'n m': expected the end, found 'm'"),
     "no such size": (

@@ -41,6 +41,15 @@ def find_class(name: str) -> type[Any]:
     return found
 
 
+def last_part(name: str) -> str:
+    """What the user calls the function with that name.
+
+    >>> last_part("model.py:dloss"), last_part("package.module:Model.loss")
+    ('dloss', 'loss')
+    """
+    return name.rpartition(":")[2].rpartition(".")[2]
+
+
 def _found(name: str, what: str) -> Any:
     place, colon, path = name.rpartition(":")
     if not colon or not place or not path:

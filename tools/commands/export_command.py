@@ -9,7 +9,7 @@ from ...runtime.artifact.export import export
 from ...runtime.artifact.saving import BUNDLE, EXTENSION, FORMATS, PYTHON
 from ...runtime.bundle.targets import CPU, CPU_C
 from ..arguments.argument_specs import DIM, as_usage, described_texts, describes_a_call
-from ..arguments.named_function import find_function
+from ..arguments.named_function import find_function, last_part
 from ..arguments.transform_text import apply_transforms
 from ..terminal.output_path import FORCE, check_file, check_folder
 from ..terminal.progress import showing_progress
@@ -39,6 +39,10 @@ from ..terminal.progress import showing_progress
     help="Output path. Default: NAME.tmill, or the folder NAME for sources; NAME.py writes one Python file.",
 )
 @click.option(
+    "--name",
+    help="What files and the functions in them are called. Default: FUNCTION's last part.",
+)
+@click.option(
     "--checks/--no-checks",
     default=True,
     show_default=True,
@@ -54,6 +58,7 @@ def export_(
     targets: tuple[str, ...],
     format: str,
     output: Path | None,
+    name: str | None,
     checks: bool,
     force: bool,
 ) -> None:
@@ -82,6 +87,7 @@ def export_(
             targets=targets or CPU,
             constraints=constraints,
             checks=checks,
+            name=name or last_part(function),
         )
         place = output or _usual_output(artifact.interface.name, format)
         path = artifact.save(place, format, overwrite=force)
