@@ -117,8 +117,9 @@ def main() -> NoReturn:
 
 def _help_for(error: click.ClickException) -> str:
     """Where the options are listed, for an error that is about one."""
-    is_of_options = isinstance(error, (click.NoSuchOption, click.MissingParameter, click.BadOptionUsage))
-    return f" Options: {error.ctx.command_path} --help" if is_of_options and error.ctx is not None else ""
+    if not isinstance(error, (click.NoSuchOption, click.MissingParameter, click.BadOptionUsage)):
+        return ""
+    return f" Options: {error.ctx.command_path} --help" if error.ctx is not None else ""
 
 
 def _complain(reason: str, status: int) -> int:
