@@ -19,7 +19,8 @@ class OnlyNumPy(MetaPathFinder):
     """Refuses all else."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> None:
-        if fullname.partition(".")[0] not in ALLOWED:
+        name = fullname.partition(".")[0]
+        if name not in ALLOWED and not name.startswith("_sysconfigdata"):  # which belongs to Python
             raise ImportError(f"{fullname} must not be needed")
 
 

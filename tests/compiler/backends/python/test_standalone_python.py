@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import inspect
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -411,7 +412,7 @@ def in_bytes(x: Any) -> Any:
 @pytest.mark.sampled(slow=5)
 @pytest.mark.parametrize("part", range(5))
 def test_samples_give_the_bits_of_the_numpy_backend(part: int, tmp_path: Path) -> None:
-    folders = {"plain": tmp_path / "plain", "ml_dtypes": tmp_path / "ml_dtypes"}
+    folders = {package: tmp_path / package for package in ("numpy", "ml_dtypes", "scipy")}
     for folder in folders.values():
         folder.mkdir()
     samples = some_of(SAMPLES, share=0.15)[part::5]
@@ -430,13 +431,16 @@ def test_samples_give_the_bits_of_the_numpy_backend(part: int, tmp_path: Path) -
         with np.errstate(all="ignore"):
             outputs = load_module(print_module(compiled, NUMPY), entry_name(compiled))(*inputs)
         text = next(content for content in files.values() if isinstance(content, str))
-        place = folders["ml_dtypes" if "ml_dtypes" in text else "plain"] / f"{number:05}"
+        needed = [
+            package for package in ("ml_dtypes", "scipy") if re.search(rf"(import|from) {package}", text)
+        ]
+        place = folders[needed[0] if needed else "numpy"] / f"{number:05}"
         saved(files, place)
         arrays = {f"in{i}": in_bytes(x) for i, x in enumerate(inputs)}
         arrays |= {f"out{i}": in_bytes(np.asarray(x)) for i, x in enumerate(outputs)}
         np.savez(place / "arrays.npz", allow_pickle=False, **arrays)
     for package, folder in folders.items():
-        run = run_alone(ALONE, folder, *(["ml_dtypes"] if package == "ml_dtypes" else []))
+        run = run_alone(ALONE, folder, package)
         lines = run.stdout.splitlines()
         wrong = [f"{samples[int(line[:5])].id}{line[5:]}" for line in lines[:-1] if line[:5].isdigit()]
         assert lines[-1:] == ["done"], run.stderr
