@@ -48,8 +48,8 @@ def entered(args: Any, kwargs: Any) -> tuple[Any, Any, Callable[[Any], Any]] | N
         ForeignArrayError: a tensor requires grad, or NumPy cannot read the memory of an array.
     """
     is_loaded = "torch" in sys.modules or "jax" in sys.modules
-    if not is_loaded and not any(map(_library_of, map(type, (*args, *kwargs.values())))):
-        return None  # quickly: containers are not looked into
+    if not is_loaded and not any(map(_is_of_library, (*args, *kwargs.values()))):
+        return None  # quickly: containers other than tuples, which `jvp` takes, are not looked into
     call: Any = (args, kwargs)
     try:
         leaves, tree = optree.tree_flatten(call, namespace=NAMESPACE)
@@ -96,6 +96,12 @@ def _library_of(kind: Any) -> str | None:
         return "jax"
     is_exported = hasattr(kind, "__dlpack__") and hasattr(kind, "__dlpack_device__")
     return "dlpack" if is_exported and not kind.__module__.startswith("tracemill.") else None
+
+
+def _is_of_library(x: Any) -> bool:
+    """Whether it is an array of another library, or a tuple that contains one."""
+    kind: Any = type(x)
+    return any(map(_is_of_library, x)) if kind is tuple else _library_of(kind) is not None
 
 
 def _is_on_host(x: Any) -> bool:

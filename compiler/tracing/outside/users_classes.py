@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Mapping
-from types import FunctionType
+from types import FunctionType, MemberDescriptorType
 from typing import Any, Final
 
 from ...callers.user_code import is_defined_by_user, is_users
@@ -70,14 +70,18 @@ def operators_of(kind: type) -> dict[str, Any]:
 
 def slots_of(x: Any) -> dict[str, Any]:
     """The attributes of an object in its ``__slots__``. Those that are not set have the value `ABSENT`."""
-    found = {}
-    for kind in type(x).__mro__:
+    found: dict[str, Any] = {}
+    kinds = type(x).__mro__
+    for kind in kinds:
         names = vars(kind).get("__slots__", ())
         for name in (names,) if isinstance(names, str) else names:
-            if name not in ("__dict__", "__weakref__"):
-                own = _mangled(kind, name)
+            own = _mangled(kind, name)
+            member = next((vars(one)[own] for one in kinds if own in vars(one)), None)
+            if isinstance(
+                member, MemberDescriptorType
+            ):  # and not a property, which a subclass may have in its place
                 try:
-                    found[own] = object.__getattribute__(x, own)
+                    found[own] = member.__get__(x)
                 except AttributeError:
                     found[own] = ABSENT
     return found

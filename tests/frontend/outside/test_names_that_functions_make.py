@@ -2,10 +2,11 @@
 
 import builtins
 import operator
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -44,6 +45,17 @@ class Slotted:
         return self.__hidden
 
 
+class Constant(Slotted):
+    """Has a property where its base has a slot."""
+
+    reads: ClassVar[list[int]] = []
+
+    @property
+    def count(self) -> int:
+        self.reads.append(1)
+        return len(self.reads)
+
+
 class Meta(type):
     def __getattr__(cls, name: str) -> Any:
         return 3.0
@@ -56,6 +68,7 @@ class ByMeta(metaclass=Meta):
 ONE: Any = Derived()
 OTHERS: Any = [Derived(), Derived()]
 SLOTTED: Any = Slotted()
+CONSTANT: Any = Constant()
 COUNT: Any
 TOTAL: Any
 
@@ -300,6 +313,16 @@ def test_names_that_the_function_does_not_mention_change_nothing() -> None:
     for number in range(3):
         setattr(one, f"note_{number}", number)
         np.testing.assert_array_equal(compiled(X), 2 * X)
+
+
+def test_a_property_in_the_place_of_a_slot_is_read_by_the_function_alone() -> None:
+    def f(x: Any) -> Any:
+        return x * CONSTANT.count
+
+    compiled = tm.compile(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert [float(compiled(np.float64(1.0))) for _ in range(3)] == [1, 2, 3]
 
 
 def test_an_explanation_names_the_new_attribute() -> None:
