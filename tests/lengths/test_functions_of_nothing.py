@@ -54,7 +54,7 @@ def outcome(function: Callable[[Any], Any], x: Any) -> Any:
     return result.dtype, result.tolist()
 
 
-@pytest.mark.sampled(every=4, slow=1)
+@pytest.mark.sampled(every=4, slow=4)
 @pytest.mark.parametrize("backend", ["c", "numpy"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_of_nothing_does_what_numpy_does(name: str, backend: Any) -> None:

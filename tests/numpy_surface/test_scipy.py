@@ -215,7 +215,7 @@ def slope(function: Callable[[Any], Any], x: Any, step: float = 1e-6) -> Any:
     return found
 
 
-@pytest.mark.sampled(every=4, slow=1)
+@pytest.mark.sampled(every=4, slow=4)
 @pytest.mark.parametrize(("function", "x"), CASES)
 def test_compiled_functions_give_scipys_results(function: Callable[[Any], Any], x: Any) -> None:
     found, wanted = tm.compile(lambda x: function(x), backend="numpy")(x), function(x)  # noqa: PLW0108
@@ -223,7 +223,7 @@ def test_compiled_functions_give_scipys_results(function: Callable[[Any], Any], 
     assert np.asarray(found).dtype == np.asarray(wanted).dtype
 
 
-@pytest.mark.sampled(every=4, slow=1)
+@pytest.mark.sampled(every=4, slow=4)
 @pytest.mark.parametrize(("function", "x"), CASES)
 def test_gradients_are_those_of_differences(function: Callable[[Any], Any], x: Any) -> None:
     found = tm.grad(lambda x: np.sum(function(x)))(x)

@@ -253,7 +253,7 @@ def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return name
 
 
-@pytest.mark.sampled(*(f"numpy-{name}" for name in PAGES))
+@pytest.mark.sampled(*(f"numpy-{name}" for name in PAGES), slow=2)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name in HEAVY else name for name in PAGES]
 )

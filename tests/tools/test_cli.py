@@ -90,7 +90,7 @@ def test_coverage_says_which_of_numpys_functions_can_be_traced(terminal: Termina
 
 MISUSES = {
     "unknown": (("frobnicate",), "No such command 'frobnicate'. Commands: tracemill --help"),
-    "misspelled command": (("exprot",), "No such command 'exprot'. (Did you mean 'export'?)"),
+    "misspelled command": (("expor",), "No such command 'expor'. (Did you mean 'export'?)"),
     "misspelled option": (("inspect", "--stag", "c"), "Options: tracemill inspect --help"),
     "no function": (("inspect",), "Missing argument 'FUNCTION'"),
     "no colon": (("inspect", "model.py"), "'model.py' names no function"),

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("lightly_optimised")
 
 
 @pytest.mark.parametrize(
-    "count", [pytest.param(6, id="few"), pytest.param(60, id="many", marks=pytest.mark.slow)]
+    "count", [pytest.param(6, id="few"), pytest.param(30, id="many", marks=pytest.mark.slow)]
 )
 @pytest.mark.parametrize("given", [False, True], ids=["made", "given"])
 @pytest.mark.parametrize("kind", ["lists", "arrays"])

@@ -368,7 +368,7 @@ NOT_ONE_PROGRAM = (
 REFUSED = {entries_of_different_lengths, exchanged_stand_ins}
 
 
-@pytest.mark.sampled(every=4, slow=1)
+@pytest.mark.sampled(every=4, slow=4)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_write_by_one_name_shows_in_the_others_or_is_refused(program: Callable[[Any], Any]) -> None:
     compiled = tm.compile(program, backend="numpy", on_recompile="ignore")

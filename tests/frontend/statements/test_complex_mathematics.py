@@ -36,7 +36,7 @@ def assert_as_python(function: Any, compiled: Any, args: tuple[Any, ...]) -> Non
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-300)
 
 
-@pytest.mark.sampled(every=4, slow=1)
+@pytest.mark.sampled(every=4, slow=4)
 @pytest.mark.parametrize("name", OF_ONE)
 def test_functions_of_one_number(name: str) -> None:
     function = getattr(cmath, name)

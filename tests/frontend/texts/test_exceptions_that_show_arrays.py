@@ -174,7 +174,7 @@ def _outcome(function: Callable[[Any], Any], x: Any) -> tuple[Any, ...]:
         return type(error), str(error), repr(error.args), repr(own), notes, repr(error.__cause__), x.tolist()
 
 
-@pytest.mark.sampled(every=4, slow=1)
+@pytest.mark.sampled(every=4, slow=4)
 @BACKENDS
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.usefixtures("c_compiler")

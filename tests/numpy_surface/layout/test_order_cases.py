@@ -316,7 +316,7 @@ ROWS: dict[str, Callable[[Any, Any, int], Any]] = {
 }
 
 
-@pytest.mark.sampled(every=4, slow=1)
+@pytest.mark.sampled(every=4, slow=4)
 @pytest.mark.parametrize("name", ROWS)
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_rows_that_are_left_are_in_numpys_order(name: str, axis: int) -> None:

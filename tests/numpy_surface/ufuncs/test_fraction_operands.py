@@ -31,7 +31,7 @@ COMPARISONS: list[Callable[[Any, Any], Any]] = [
 ]
 
 
-@pytest.mark.sampled(every=4, slow=1)
+@pytest.mark.sampled(every=4, slow=4)
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("op", OPERATORS)
 def test_arithmetic_with_a_fraction_is_that_of_python(op: Any, swapped: bool) -> None:

@@ -93,7 +93,7 @@ def of_variables(transform: str, function: str, *, is_argument: bool, is_closure
     return [found, slopes, again]
 
 
-@pytest.mark.sampled(every=5, slow=1)
+@pytest.mark.sampled(every=5, slow=4)
 @pytest.mark.parametrize(("is_argument", "is_closure"), [(True, False), (False, True), (True, True)])
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("transform", TRANSFORMS)

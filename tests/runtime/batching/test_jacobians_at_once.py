@@ -62,7 +62,7 @@ def program(x: Any) -> Any:
     return np.concatenate([z, x[[1, 1]] * z[2]])
 
 
-@pytest.mark.sampled(every=6, slow=1)
+@pytest.mark.sampled(every=6, slow=4)
 @pytest.mark.parametrize("around", AROUND)
 @pytest.mark.parametrize("jacobian", JACOBIANS)
 def test_jacobians_in_batches_are_those_of_the_compiled_function(jacobian: str, around: str) -> None:
@@ -188,7 +188,7 @@ def pulls_later(x: Any) -> Any:
 LINEAR["a pullback in a later gradient"] = pulls_later
 
 
-@pytest.mark.sampled(every=6, slow=1)
+@pytest.mark.sampled(every=6, slow=4)
 @pytest.mark.parametrize("around", AROUND)
 @pytest.mark.parametrize("linear", LINEAR)
 def test_linear_maps_in_batches_are_those_of_the_compiled_function(linear: str, around: str) -> None:

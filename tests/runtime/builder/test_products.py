@@ -176,7 +176,7 @@ def threads() -> Iterator[Threads]:
     tm.set_num_threads(before)
 
 
-@pytest.mark.sampled(every=4, slow=1)
+@pytest.mark.sampled(every=4, slow=4)
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("order", ORDERS)
 def test_products_are_as_accurate_as_numpys_on_any_number_of_threads(

@@ -167,7 +167,7 @@ def _leaves(f: Callable[..., Any], *args: Any) -> Any:
     return [np.asarray(last), *(stacked if isinstance(stacked, tuple) else (stacked,))]
 
 
-@pytest.mark.sampled(every=4, slow=1)
+@pytest.mark.sampled(every=4, slow=4)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
 def test_what_is_stacked_has_the_dtype_of_the_compiled_loop(step: Any, dtype: Any) -> None:

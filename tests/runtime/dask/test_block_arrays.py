@@ -60,7 +60,7 @@ def test_nothing_runs_on_data_before_compute() -> None:
         found.compute(scheduler="sync")
 
 
-@pytest.mark.sampled(every=6, slow=1)
+@pytest.mark.sampled(every=6, slow=4)
 @pytest.mark.parametrize("dtype", ["?", "i4", "u1", "f2", "f4", "f8", "c8", "c16"])
 @pytest.mark.parametrize("scale", [2, 2.0, True, np.float32(2), np.ones(2, "i8")])
 def test_dtypes_are_numpys_also_of_python_numbers(dtype: str, scale: Any) -> None:

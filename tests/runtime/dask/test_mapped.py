@@ -96,7 +96,7 @@ def diffused(u: Any, rate: Any) -> Any:
     return u + rate * (p[2:, 1:-1] + p[:-2, 1:-1] + p[1:-1, 2:] + p[1:-1, :-2] - 4 * u)
 
 
-@pytest.mark.sampled(every=4, slow=1)
+@pytest.mark.sampled(every=4, slow=4)
 @pytest.mark.parametrize("boundary", [None, "periodic", "reflect", "nearest", 0.5])
 @pytest.mark.parametrize("chunks", [(12, 10), (4, 5), (5, 3)])
 def test_a_stencil_is_dasks_own(boundary: Any, chunks: Any) -> None:

@@ -200,7 +200,7 @@ def test_a_function_prints_and_appends_once_where_its_values_are_computed_again(
     assert capsys.readouterr().out.splitlines() == ["at 2.0"]
 
 
-@pytest.mark.sampled(every=4, slow=1)
+@pytest.mark.sampled(every=4, slow=4)
 @pytest.mark.parametrize("transform", BATCHED.values(), ids=BATCHED)
 @pytest.mark.parametrize("inner", INNER.values(), ids=INNER)
 def test_derivatives_of_a_batch_append_once_and_print_once_per_example(

@@ -310,7 +310,7 @@ PAIRED: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.sampled(every=5, slow=1)
+@pytest.mark.sampled(every=5, slow=4)
 @pytest.mark.parametrize("program", PAIRED)
 @pytest.mark.parametrize("transforms", NESTED)
 def test_nested_transforms_are_those_of_the_compiled_function(transforms: str, program: str) -> None:

@@ -85,7 +85,7 @@ def test_real_numbers_have_their_distribution(name: str, dtype: Any) -> None:
         np.testing.assert_allclose(drawn.mean(), distribution.mean(), atol=4.5 * spread)
 
 
-@pytest.mark.sampled(every=5, slow=1)
+@pytest.mark.sampled(every=5, slow=4)
 @each_continuous
 def test_examples_of_a_batch_have_the_distribution_together(name: str) -> None:
     draw, distribution = CONTINUOUS[name]

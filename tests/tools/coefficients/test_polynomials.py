@@ -8,7 +8,7 @@ from tracemill.tools.coefficients.minimax import minimax
 from tracemill.tools.coefficients.polynomials import POLYNOMIALS
 
 
-@pytest.mark.sampled("tm_exp_tail_f32", "tm_sin_tail_f64", slow=1)
+@pytest.mark.sampled("tm_exp_tail_f32", "tm_sin_tail_f64", slow=4)
 @pytest.mark.parametrize("name", POLYNOMIALS)
 def test_the_polynomials_in_the_c_functions_are_the_best_and_their_errors_a_part_of_the_last_place(
     name: str,

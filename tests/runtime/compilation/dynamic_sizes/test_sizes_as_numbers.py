@@ -158,7 +158,7 @@ _MEETING_PIXELS: list[Callable[[np.ndarray, int], Any]] = [
 ]
 
 
-@pytest.mark.sampled(every=4, slow=1)
+@pytest.mark.sampled(every=4, slow=4)
 @pytest.mark.parametrize("meet", _MEETING_PIXELS)
 def test_what_an_integer_dtype_cannot_hold_is_refused_as_numpy_does(
     meet: Callable[[np.ndarray, int], Any],

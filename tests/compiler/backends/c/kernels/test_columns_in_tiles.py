@@ -24,7 +24,7 @@ def drawn(shape: tuple[int, ...], dtype: str) -> Any:
     return (50 * np.random.default_rng(0).normal(size=shape)).astype(dtype)
 
 
-@pytest.mark.sampled(every=4, slow=1)
+@pytest.mark.sampled(every=4, slow=4)
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("dynamic", [False, True], ids=["sizes", "symbols"])
 def test_results_are_numpys_at_the_edges_of_tiles(name: str, dynamic: bool) -> None:

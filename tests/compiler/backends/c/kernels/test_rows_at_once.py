@@ -46,7 +46,7 @@ def arrays(rows: int, dtype: str) -> tuple[Any, Any, Any]:
     return x.astype(dtype), w.astype(dtype), rng.choice([-1.0, 1.0], rows).astype(dtype)
 
 
-@pytest.mark.sampled(every=4, slow=1)
+@pytest.mark.sampled(every=4, slow=4)
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_results_are_numpys_for_any_number_of_rows(function: Any, dtype: str) -> None:
