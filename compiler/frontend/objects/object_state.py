@@ -1,9 +1,10 @@
 """What an object of the user's classes holds: read and set without the properties and descriptors of its class."""
 
-from collections.abc import Iterator
 from contextlib import suppress
 from types import MemberDescriptorType
 from typing import Any, TypeAlias
+
+from ...tracing.outside.users_classes import slot_members
 
 State: TypeAlias = dict["str | MemberDescriptorType", Any]
 """By the descriptor of a slot, or by the name of an entry of ``__dict__``."""
@@ -12,7 +13,7 @@ State: TypeAlias = dict["str | MemberDescriptorType", Any]
 def state_of(x: Any) -> State:
     """The slots and the entries of ``__dict__`` that are set."""
     found: State = {}
-    for slot in slots_of(type(x)):
+    for slot in slot_members(type(x)):
         with suppress(AttributeError):  # it is unset
             found[slot] = slot.__get__(x, type(x))
     found.update(entries_of(x) or {})
@@ -21,7 +22,7 @@ def state_of(x: Any) -> State:
 
 def set_state(x: Any, state: State) -> None:
     """Set what an object holds, and delete the rest."""
-    for slot in slots_of(type(x)):
+    for slot in slot_members(type(x)):
         if slot in state:
             slot.__set__(x, state[slot])
         else:
@@ -44,17 +45,6 @@ def entries_of(x: Any) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def slots_of(kind: type) -> Iterator[MemberDescriptorType]:
-    """The slots of a class and its bases. Two of them may have the same name."""
-    for base in kind.__mro__:
-        if "__slots__" in vars(base):
-            yield from (
-                one
-                for one in vars(base).values()
-                if isinstance(one, MemberDescriptorType) and one.__objclass__ is base
-            )
-
-
 def shows_all_slots(kind: type) -> bool:
     """Whether all slots can be found: a class may have replaced the descriptor of one."""
     declared = 0
@@ -62,7 +52,7 @@ def shows_all_slots(kind: type) -> bool:
         slots = vars(base).get("__slots__", ())
         names = (slots,) if isinstance(slots, str) else tuple(slots)
         declared += sum(name not in ("__dict__", "__weakref__") for name in names)
-    return declared == len(list(slots_of(kind)))
+    return declared == len(list(slot_members(kind)))
 
 
 def shown(key: "str | MemberDescriptorType") -> str:

@@ -113,26 +113,17 @@ def _min_or_max_filter(
     return _delivered(np.min(found, axis=0) if minimum else np.max(found, axis=0), input, output)
 
 
-def _one_axis(
-    x: Any, size: int, axis: int, output: Any, mode: str, cval: float, origin: int, low: bool
-) -> Any:
-    return _min_or_max_filter(x, size, None, None, output, mode, cval, origin, low, (axis,))
+def _register_for_one_axis(name: str, *, minimum: bool) -> None:
+    @stands_in_for(f"ndimage.{name}")
+    def filtered(
+        input: Any, size: int, axis: int = -1, output: Any = None, mode: str = "reflect", cval: float = 0.0,
+        origin: int = 0,
+    ) -> Any:  # fmt: skip
+        return _min_or_max_filter(input, size, None, None, output, mode, cval, origin, minimum, (axis,))
 
 
-@stands_in_for("ndimage.minimum_filter1d")
-def minimum_filter1d(
-    input: Any, size: int, axis: int = -1, output: Any = None, mode: str = "reflect", cval: float = 0.0,
-    origin: int = 0,
-) -> Any:  # fmt: skip
-    return _one_axis(input, size, axis, output, mode, cval, origin, low=True)
-
-
-@stands_in_for("ndimage.maximum_filter1d")
-def maximum_filter1d(
-    input: Any, size: int, axis: int = -1, output: Any = None, mode: str = "reflect", cval: float = 0.0,
-    origin: int = 0,
-) -> Any:  # fmt: skip
-    return _one_axis(input, size, axis, output, mode, cval, origin, low=False)
+_register_for_one_axis("minimum_filter1d", minimum=True)
+_register_for_one_axis("maximum_filter1d", minimum=False)
 
 
 @stands_in_for("ndimage._filters._rank_filter")

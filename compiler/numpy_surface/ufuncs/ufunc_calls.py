@@ -189,7 +189,7 @@ _REAL = frozenset("erf erfc erfcx gamma loggamma log_ndtr ndtr psi digamma rgamm
 
 @lru_cache(maxsize=1024)
 def _is_left_to_scipy(ufunc: Any, is_complex: bool) -> bool:
-    """Whether a ufunc is one of `scipy.special` for which there is no op of ours."""
+    """Whether a ufunc is one of `scipy.special` for which Tracemill has no op of its own."""
     name = ufunc.__name__
     if (name in BY_NAME or name in all_ops()) and not (is_complex and name in _REAL):
         return False

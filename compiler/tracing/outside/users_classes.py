@@ -1,7 +1,7 @@
 """Classes and modules of the user: which these are, and their members."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import FunctionType, MemberDescriptorType
 from typing import Any, Final
 
@@ -68,26 +68,27 @@ def operators_of(kind: type) -> dict[str, Any]:
     }
 
 
+def slot_members(kind: type) -> Iterator[MemberDescriptorType]:
+    """The slots of a class and its bases. Two of them may have the same name."""
+    for base in kind.__mro__:
+        if "__slots__" in vars(base):
+            yield from (
+                one
+                for one in vars(base).values()
+                if isinstance(one, MemberDescriptorType) and one.__objclass__ is base
+            )
+
+
 def slots_of(x: Any) -> dict[str, Any]:
     """The attributes of an object in its ``__slots__``. Those that are not set have the value `ABSENT`."""
     found: dict[str, Any] = {}
     kinds = type(x).__mro__
-    for kind in kinds:
-        names = vars(kind).get("__slots__", ())
-        for name in (names,) if isinstance(names, str) else names:
-            own = _mangled(kind, name)
-            member = next((vars(one)[own] for one in kinds if own in vars(one)), None)
-            if isinstance(
-                member, MemberDescriptorType
-            ):  # and not a property, which a subclass may have in its place
-                try:
-                    found[own] = member.__get__(x)
-                except AttributeError:
-                    found[own] = ABSENT
+    for member in slot_members(type(x)):
+        name = member.__name__
+        first = next((vars(kind)[name] for kind in kinds if name in vars(kind)), None)
+        if first is member:  # and not a property, which a subclass may have in its place
+            try:
+                found[name] = member.__get__(x)
+            except AttributeError:
+                found[name] = ABSENT
     return found
-
-
-def _mangled(kind: type, name: str) -> str:
-    """The name of a private attribute of a class as Python stores it."""
-    is_private = name.startswith("__") and not name.endswith("__")
-    return f"_{kind.__name__.lstrip('_')}{name}" if is_private else name
